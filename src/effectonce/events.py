@@ -1,0 +1,49 @@
+"""What happened to effects, as past facts with dotted names.
+
+Loops and attempts emit events; observers make log lines (and later metrics and traces) of them. An event never
+decides anything.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+
+class Name(StrEnum):
+    """The events there are; their names are stable."""
+
+    CLAIM_GRANTED = "claim.granted"
+    CLAIM_REFUSED = "claim.refused"
+    CLAIM_TAKEN_OVER = "claim.taken_over"
+    CLAIM_RESCUED = "claim.rescued"
+    EFFECT_COMPLETED = "effect.completed"
+    EFFECT_FAILED = "effect.failed"
+    EFFECT_RELEASED = "effect.released"
+    EFFECT_REPLAYED = "effect.replayed"
+    EFFECT_DEFERRED = "effect.deferred"
+    EFFECT_SKIPPED = "effect.skipped"
+    EFFECT_REUSED = "effect.reused"
+    EFFECT_UNKNOWN = "effect.unknown"
+    EFFECT_POISONED = "effect.poisoned"
+    EFFECT_OBSERVED = "effect.observed"
+    FENCE_REFUSED = "fence.refused"
+    LEASE_LOST = "lease.lost"
+    LEDGER_LOST = "ledger.lost"
+    LEDGER_FOUND = "ledger.found"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """One past fact about one effect; *facts* are plain values without secrets."""
+
+    name: Name
+    key: str = ""
+    task: str = ""
+    task_id: str = ""
+    attempt: str = ""
+    fence: int = 0
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+Emit = Callable[[Event], None]

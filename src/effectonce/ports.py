@@ -1,0 +1,195 @@
+"""What the domain needs from the outside, as protocols.
+
+A store does what it is asked and decides nothing; the decisions are in `effectonce.domain.claims`. Every method is
+one round trip where its store can do that. All of them raise `LedgerUnavailable` (or its kind `SchemaMissing`)
+when the store cannot be asked, and then nothing is known to have happened: a claim may or may not stand, and its
+lease will end. Seconds are the store's own.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from effectonce.domain.claims import Claim, Entry, Granted, Outcome, Refused, State
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Renewal:
+    """One held claim to be renewed for *lease* seconds from the store's now."""
+
+    digest: bytes
+    attempt: bytes
+    fence: int
+    lease: float
+
+
+class LedgerStore(Protocol):
+    """Where entries live. Third parties can write one: `effectonce.testing.conformance` is its specification."""
+
+    @property
+    def name(self) -> str:
+        """Where it is, as a URL without its password."""
+        ...
+
+    def claim(self, claim: Claim) -> Granted | Refused:
+        """Grant as `domain.claims.admit` says, committed, without waiting for anybody who holds the key.
+
+        A granted claim leaves the entry CLAIMED with the claim's fingerprint, identity, task id and lease, and
+        with no result. After a crash of the caller it stands until its lease ends.
+        """
+        ...
+
+    def complete(self, granted: Granted, outcome: Outcome) -> bool:
+        """End the claim for good, if its fence and attempt still hold the entry; False means fenced."""
+        ...
+
+    def release(self, granted: Granted, *, retries: int, reset: bool, keep: float | None) -> bool:
+        """Let the key go, keeping fence and attempts; *reset* sets deaths to 0. False means fenced.
+
+        *retries* is the number that the retry's message carries; a failure writes 0. The tombstone lives *keep*.
+        """
+        ...
+
+    def renew(self, held: Sequence[Renewal]) -> frozenset[bytes]:
+        """Give each claim that still holds its entry (fence, attempt, CLAIMED) a new lease, in one round trip.
+
+        The answer: the attempts that still hold. One whose lease has ended is not renewed.
+        """
+        ...
+
+    def poison(self, entry: Entry, message: bytes) -> bool:
+        """Set the entry aside as POISONED, if it still has this fence and attempt, and keep *message* with it."""
+        ...
+
+    def hold(self, digest: bytes, message: bytes) -> None:
+        """Keep one more message with an entry that is UNKNOWN or POISONED; the same bytes are kept once."""
+        ...
+
+    def held(self, digest: bytes) -> Sequence[bytes]:
+        """The messages kept with an entry, in the order they came."""
+        ...
+
+    def mark_continued(self, digest: bytes, attempt: bytes) -> None:
+        """Note that the continuation of this attempt's outcome went out; another attempt's entry is left alone."""
+        ...
+
+    def mark_unknown(self, digest: bytes, attempt: bytes) -> None:
+        """Make this attempt's entry UNKNOWN, whatever its state; nobody's else."""
+        ...
+
+    def read(self, digest: bytes) -> Entry | None:
+        """The entry as committed now."""
+        ...
+
+    def find(self, key: str) -> Sequence[Entry]:
+        """Entries with this readable key; a hex digest finds its entry too. For people, need not be fast."""
+        ...
+
+    def entries(self, *, state: State | None, limit: int, after: bytes | None = None) -> Sequence[Entry]:
+        """Up to *limit* entries in the order of their digests, after the digest *after*."""
+        ...
+
+    def counts(self) -> Mapping[State, int]:
+        """How many entries there are in each state."""
+        ...
+
+    def rescue(self, limit: int) -> Sequence[Entry]:
+        """Release claims whose lease ended more than one lease ago, and count a death for each (rule 17).
+
+        Up to *limit*; by fence; never one whose holder still has a transaction open on it. Answers the entries
+        as they stood before.
+        """
+        ...
+
+    def ping(self) -> None:
+        """Return if the store answers and its tables are usable; else raise LedgerUnavailable or SchemaMissing."""
+        ...
+
+    def create_schema(self) -> None:
+        """Create what is missing; what is there stays."""
+        ...
+
+    def close(self) -> None:
+        """Give all connections back; the store may be used again after."""
+        ...
+
+
+class Work(Protocol):
+    """One open transaction of a `Transactional` body. Not shared between threads.
+
+    The life: `enter`, then the body, then `finish` and `commit`, or `rollback`. After `rollback` or an error of
+    `commit` nothing of the body is left, unless the error is `CommitUncertain`.
+    """
+
+    @property
+    def session(self) -> Any:
+        """The SQLAlchemy session that is part of this transaction."""
+        ...
+
+    @property
+    def connection(self) -> Any:
+        """The SQLAlchemy connection of this transaction."""
+        ...
+
+    def enter(self) -> Granted | Refused:
+        """Take the key's try-lock and insert the entry, or (with a committed grant) take the lock only.
+
+        One statement for a first delivery. Refused(None): somebody holds the lock. Refused(entry): an entry stands.
+        """
+        ...
+
+    def finish(self, outcome: Outcome) -> bool:
+        """Write the outcome as the last statement, if one is needed; False means fenced.
+
+        A first delivery that completed with None (kept, not handed over, no continuation) needs none: its entry was
+        inserted as completed. Raises TransactionEscaped when the body ended or left the transaction.
+        """
+        ...
+
+    def undo_body(self) -> None:
+        """Roll back to just after `enter`, so that a remembered failure can be written (rule 8)."""
+        ...
+
+    def commit(self) -> None:
+        """Commit all of it together.
+
+        A connection lost here is asked about on a new one, under the same lock, by key and attempt (rule 10):
+        committed after all, and it returns; not committed, and LedgerUnavailable is raised; not to be known in
+        time, and CommitUncertain is raised. Deadlocks and serialization failures are raised as Conflict.
+        """
+        ...
+
+    def rollback(self) -> None:
+        """Undo all of it; never raises."""
+        ...
+
+
+class Conflict(Exception):  # noqa: N818 - a signal between store and attempt, never seen by users
+    """The database chose this transaction as the one to be run again (rule 13)."""
+
+
+class TransactionalStore(LedgerStore, Protocol):
+    """A ledger whose entries can commit together with the work."""
+
+    def work(
+        self, claim: Claim, *, granted: Granted | None, allow_escape: bool, keep: float | None
+    ) -> AbstractContextManager[Work]:
+        """Open the transaction of one body on this thread; leaving the context rolls back what was not committed."""
+        ...
+
+    def nested(self, outer: Work, claim: Claim, *, keep: float | None) -> AbstractContextManager[Work]:
+        """Open the work of a guarded call made inside *outer*'s body, as a savepoint of the same transaction."""
+        ...
+
+    def is_conflict(self, error: BaseException) -> bool:
+        """Tell whether an error out of a body means that its transaction is to be run again (rule 13)."""
+        ...
+
+    def is_lost(self, error: BaseException) -> bool:
+        """Tell whether an error out of a body means that the connection to the ledger is gone."""
+        ...
+
+
+Sleep = Callable[[float], None]
+Entries = Iterator[Entry]
