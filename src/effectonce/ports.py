@@ -142,8 +142,8 @@ class Work(Protocol):
     def finish(self, outcome: Outcome) -> bool:
         """Write the outcome as the last statement, if one is needed; False means fenced.
 
-        A first delivery that completed with None (kept, not handed over, no continuation) needs none: its entry was
-        inserted as completed. Raises TransactionEscaped when the body ended or left the transaction.
+        A first delivery that completed with None (kept, not handed over) needs none: its entry was inserted as
+        completed. Raises TransactionEscaped when the body ended or left the transaction.
         """
         ...
 

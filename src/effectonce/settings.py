@@ -1,0 +1,142 @@
+"""The settings, their defaults, and what makes one bad.
+
+They are read late, through the app's own look-up, and all faults are reported at once.
+"""
+
+import difflib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from effectonce.errors import SettingsInvalid
+
+PREFIX: Final = "effectonce_"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """All settings, read and found good. Seconds are floats; *keep_seconds* None is for ever."""
+
+    ledger: Any
+    namespace: str | Callable[..., str] = ""
+    mode: str = "enforce"
+    schema: str | None = None
+    create_schema: bool | None = None
+    keep_seconds: float | None = 7 * 24 * 3600.0
+    lease_seconds: float = 60.0
+    max_takeovers: int = 5
+    result_max_bytes: int = 65536
+
+
+_LATER: Final = frozenset(
+    {
+        "leases",
+        "renew_visibility",
+        "far_eta",
+        "relay",
+        "direct_url",
+        "send_in_transaction",
+        "beat_scheduler",
+        "beat_lease_seconds",
+        "beat_missed",
+    }
+)
+
+_NAMES: Final = tuple(Settings.__dataclass_fields__)
+
+
+def unknown_settings(names: Iterable[str]) -> list[str]:
+    """Say of each name (without prefix) that is no setting which one may be meant."""
+    return [_unknown(name) for name in sorted(names) if name not in _NAMES]
+
+
+def _unknown(name: str) -> str:
+    if name in _LATER:
+        return f"{PREFIX}{name} belongs to a part of effectonce that this version does not have yet"
+    near = difflib.get_close_matches(name, _NAMES, n=1, cutoff=0.5)
+    meant = f"did you mean {PREFIX}{near[0]}?" if near else f"there are: {', '.join(_NAMES)}"
+    return f"{PREFIX}{name} is no setting; {meant}"
+
+
+def read_settings(given: Mapping[str, Any], names: Iterable[str]) -> Settings:
+    """Make settings of what was *given*, *names* being all that the configuration has with our prefix.
+
+    Raises SettingsInvalid with every fault in one report.
+    """
+    faults = unknown_settings(names)
+    values = {name: given[name] for name in _NAMES if name in given}
+    for name, value in values.items():
+        fault = _CHECKS[name](value)
+        if fault:
+            faults.append(f"{PREFIX}{name} {fault}")
+    if "ledger" not in values:
+        faults.append(
+            f"{PREFIX}ledger is missing; write EffectOnce(app, ledger='postgresql+psycopg://user@host/database'), "
+            "or sqlite:///file, or redis://host"
+        )
+    if faults:
+        raise SettingsInvalid(faults=faults)
+    return Settings(**values)
+
+
+def _ledger(value: Any) -> str | None:
+    if value is None or value == "":
+        return "is empty; give a URL, an Engine, a sessionmaker or a scoped_session"
+    if isinstance(value, Mapping):
+        return "as a mapping is not there yet in this version; give one ledger"
+    return None
+
+
+def _namespace(value: Any) -> str | None:
+    return None if isinstance(value, str) or callable(value) else f"must be text or a callable, not {_kind(value)}"
+
+
+def _mode(value: Any) -> str | None:
+    if value == "enforce":
+        return None
+    if value in {"observe", "off"}:
+        return f"= {value!r} is not there yet in this version; use 'enforce'"
+    return f"must be 'enforce', not {value!r}"
+
+
+def _schema(value: Any) -> str | None:
+    fine = value is None or (isinstance(value, str) and value.isidentifier())
+    return None if fine else f"must be the name of a database schema, not {value!r}"
+
+
+def _flag(value: Any) -> str | None:
+    return None if value is None or isinstance(value, bool) else f"must be True or False, not {value!r}"
+
+
+def _seconds(value: Any) -> str | None:
+    return None if _is_number(value) and value > 0 else f"must be seconds above 0, not {value!r}"
+
+
+def _keep(value: Any) -> str | None:
+    return None if value is None else _seconds(value)
+
+
+def _count(value: Any) -> str | None:
+    fine = isinstance(value, int) and not isinstance(value, bool) and value >= 1
+    return None if fine else f"must be a whole number of at least 1, not {value!r}"
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _kind(value: Any) -> str:
+    return type(value).__name__
+
+
+_CHECKS: Final[Mapping[str, Callable[[Any], str | None]]] = {
+    "ledger": _ledger,
+    "namespace": _namespace,
+    "mode": _mode,
+    "schema": _schema,
+    "create_schema": _flag,
+    "keep_seconds": _keep,
+    "lease_seconds": _seconds,
+    "max_takeovers": _count,
+    "result_max_bytes": _count,
+}
