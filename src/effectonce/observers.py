@@ -1,0 +1,38 @@
+"""Log lines made from events.
+
+The ordinary path says nothing above DEBUG. What a person may want to know at night has its own level below; facts
+go into ``extra`` too, so that a log store can search for a key.
+"""
+
+import logging
+from typing import Final
+
+from effectonce.events import Event, Name
+
+logger = logging.getLogger("effectonce")
+
+_LEVELS: Final = {
+    Name.CLAIM_GRANTED: logging.DEBUG,
+    Name.EFFECT_COMPLETED: logging.DEBUG,
+    Name.CLAIM_REFUSED: logging.DEBUG,
+    Name.EFFECT_RELEASED: logging.DEBUG,
+    Name.EFFECT_FAILED: logging.INFO,
+    Name.EFFECT_REPLAYED: logging.INFO,
+    Name.EFFECT_DEFERRED: logging.INFO,
+    Name.EFFECT_SKIPPED: logging.INFO,
+    Name.LEDGER_FOUND: logging.INFO,
+    Name.EFFECT_POISONED: logging.ERROR,
+    Name.EFFECT_UNKNOWN: logging.ERROR,
+    Name.LEDGER_LOST: logging.ERROR,
+}
+
+
+def log(event: Event) -> None:
+    """Write one line about *event*; names without a level of their own are warnings."""
+    level = _LEVELS.get(event.name, logging.WARNING)
+    if not logger.isEnabledFor(level):
+        return
+    named = {"key": event.key, "task": event.task, "task_id": event.task_id, "attempt": event.attempt}
+    shown = {name: value for name, value in {**named, "fence": event.fence, **event.facts}.items() if value}
+    line = " ".join(f"{name}={value}" for name, value in shown.items())
+    logger.log(level, "%s %s", event.name.value, line, extra={"effectonce": {"event": event.name.value, **shown}})

@@ -1,0 +1,139 @@
+"""An attempt whose effect is outside the ledger's database.
+
+The claim is committed before the body and settled after it, each on condition of the fence; the keeper renews it
+in between. What a crash leaves: the claim, until its lease ends; then the next delivery takes it over and shows the
+outside the same idempotency key. A settlement that the ledger cannot take is tried again while the lease is
+trusted; after that the effect has taken place and its entry does not say so, and the next delivery carries it out
+once more under the same idempotency key.
+"""
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Any
+
+from effectonce import crashpoints
+from effectonce.domain.claims import Granted, Refused, State, judge
+from effectonce.domain.leases import Lease
+from effectonce.errors import EffectOnceError, FenceRefused, LedgerUnavailable
+from effectonce.events import Name
+from effectonce.ports import LedgerStore
+from effectonce.runtime.keeper import Held, Keeper
+from effectonce.runtime.plan import Plan
+from effectonce.runtime.signals import Away, Fenced, Raised, Refusal, Remembered
+from effectonce.runtime.turns import take_turn
+
+
+class LeasedAttempt:
+    """One attempt at a `Leased` effect: `run`, then one of the endings, then `close`."""
+
+    def __init__(self, plan: Plan, store: LedgerStore, keeper: Keeper) -> None:
+        self._plan = plan
+        self._store = store
+        self._keeper = keeper
+        self._holding = ExitStack()
+        self._held: Held | None = None
+        self.granted: Granted | None = None
+
+    def run(self, body: Callable[[], Any]) -> Any:
+        """Claim, run *body*, and settle what it returned; what it raises is left for an ending."""
+        take_turn(self._plan, self._claim)
+        crashpoints.crash_point("body.before")
+        try:
+            result = body()
+        except self._plan.remember as error:
+            self._settle(lambda granted: self._store.complete(granted, self._plan.failed(error)))
+            raise Remembered(error) from error
+        except FenceRefused as error:
+            raise Fenced from error
+        except EffectOnceError as error:
+            raise Raised(error) from error
+        crashpoints.crash_point("body.after")
+        outcome = self._plan.completed(self._plan.encode(result))
+        self._settle(lambda granted: self._store.complete(granted, outcome))
+        self._plan.happened(Name.EFFECT_COMPLETED, fence=self.fence)
+        return result
+
+    @property
+    def fence(self) -> int:
+        """The fence of this attempt's claim; 0 without one."""
+        return self.granted.fence if self.granted else 0
+
+    def ensure_current(self) -> None:
+        """Raise FenceRefused when the claim is known to be lost, after asking the store."""
+        granted, held = self.granted, self._held
+        if granted is not None and held is not None and held.is_trusted(self._plan.clock()):
+            entry = self._ask(lambda: self._store.read(granted.digest))
+            if entry is not None and entry.fence == granted.fence and entry.attempt == granted.attempt:
+                return
+        raise FenceRefused(key=self._plan.claim.key, fence=self.fence, attempt=self._plan.claim.attempt.hex())
+
+    def ignored(self) -> None:
+        """The body ended by `Ignore`: it is done, or handed to a replacement with the same key."""
+        outcome = self._plan.ended_by_ignore()
+        if outcome.state is State.RELEASED:
+            self._release(retries=self._plan.delivery.retries, reset=False)
+        else:
+            self._settle(lambda granted: self._store.complete(granted, outcome))
+
+    def retried(self) -> None:
+        """The retry's message is out and confirmed: let the key go to it (rule 5)."""
+        self._release(retries=self._plan.delivery.retries + 1, reset=False)
+
+    def failed(self) -> None:
+        """The body failed for good: let the key go; a later delivery runs again (rule 8)."""
+        self._release(retries=0, reset=True)
+
+    def abandoned(self) -> None:
+        """The body was broken off from outside: let the key go, and do not forget its deaths."""
+        self._release(retries=self._plan.delivery.retries, reset=False)
+
+    def close(self) -> None:
+        """Stop renewing."""
+        self._holding.close()
+
+    def _claim(self) -> None:
+        asked = self._plan.clock()
+        answer = self._ask(lambda: self._store.claim(self._plan.claim))
+        if isinstance(answer, Refused):
+            raise Refusal(judge(answer, self._plan.claim))
+        self.granted = answer
+        lease = Lease.asked(asked, length=self._plan.claim.lease)
+        self._held = self._holding.enter_context(
+            self._keeper.holding(answer, lease=lease, key=self._plan.claim.key)
+        )
+        name = Name.CLAIM_TAKEN_OVER if answer.takeover else Name.CLAIM_GRANTED
+        self._plan.happened(name, fence=answer.fence, deaths=answer.deaths)
+
+    def _release(self, *, retries: int, reset: bool) -> None:
+        keep = self._plan.claim.keep
+        self._settle(lambda granted: self._store.release(granted, retries=retries, reset=reset, keep=keep))
+        self._plan.happened(Name.EFFECT_RELEASED, fence=self.fence, retries=retries)
+
+    def _settle(self, write: Callable[[Granted], bool]) -> None:
+        granted = self.granted
+        if granted is None:
+            return
+        if not self._insist(lambda: write(granted)):
+            self._plan.happened(Name.FENCE_REFUSED, fence=granted.fence)
+            raise Fenced
+        self._holding.close()
+
+    def _insist(self, write: Callable[[], bool]) -> bool:
+        """Write while the lease is trusted: the effect has taken place, and only the ledger does not know yet."""
+        pause = 0.05
+        while True:
+            try:
+                return write()
+            except LedgerUnavailable as error:
+                held = self._held
+                if held is None or not held.is_trusted(self._plan.clock()):
+                    raise Away(error) from error
+            self._plan.sleep(pause)
+            pause = min(pause * 2, 1.0)
+
+    @staticmethod
+    def _ask(question: Callable[[], Any]) -> Any:
+        try:
+            return question()
+        except LedgerUnavailable as error:
+            raise Away(error) from error

@@ -1,0 +1,69 @@
+"""What one attempt sets out with."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from effectonce.domain.claims import Claim, Outcome, State
+from effectonce.domain.deliveries import Delivery
+from effectonce.events import Emit, Event, Name
+from effectonce.ports import Sleep
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Encoded:
+    """A result as bytes; *kept* False: it may not be stored in the ledger."""
+
+    payload: bytes | None
+    kept: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """One attempt: what it claims, because of which delivery, and how its outcome is written.
+
+    *ignored*: exceptions by which a body says that it ended well without a result. *handed_on*: tells whether such a
+    body sent a replacement under this same key. *patience*: seconds that a call which cannot be put off waits.
+    """
+
+    claim: Claim
+    delivery: Delivery
+    encode: Callable[[Any], Encoded]
+    encode_failure: Callable[[Exception], bytes]
+    remember: tuple[type[Exception], ...]
+    ignored: tuple[type[BaseException], ...]
+    handed_on: Callable[[], bool]
+    emit: Emit
+    patience: float
+    clock: Callable[[], float] = time.monotonic
+    sleep: Sleep = time.sleep
+
+    def completed(self, encoded: Encoded) -> Outcome:
+        """The outcome of a body that returned."""
+        return Outcome(
+            state=State.COMPLETED, result=encoded.payload, kept=encoded.kept, keep=self.claim.keep
+        )
+
+    def failed(self, error: Exception) -> Outcome:
+        """The outcome of a body that failed in a way the policy remembers."""
+        return Outcome(state=State.FAILED, result=self.encode_failure(error), keep=self.claim.keep)
+
+    def ended_by_ignore(self) -> Outcome:
+        """The outcome of a body that ended by `Ignore`: its result, if any, is the replacement's (rules 5 and 6)."""
+        state = State.RELEASED if self.handed_on() else State.COMPLETED
+        return Outcome(state=state, handed_over=True, continued=True, kept=False, keep=self.claim.keep)
+
+    def happened(self, name: Name, fence: int = 0, **facts: Any) -> None:
+        """Emit an event about this attempt."""
+        self.emit(
+            Event(
+                name=name,
+                key=self.claim.key,
+                task=self.delivery.task,
+                task_id=self.delivery.task_id,
+                attempt=self.claim.attempt.hex(),
+                fence=fence,
+                facts=facts,
+            )
+        )
