@@ -1,0 +1,103 @@
+"""What every test may ask for: places in servers that start when they are first wanted.
+
+``redis_url``, ``amqp_url``, ``postgresql_url``, ``sqlite_url`` are fresh for each test. ``redis_server``,
+``rabbitmq_server``, ``postgresql_server`` are the servers behind them, to be killed, frozen and started again. A test
+that leaves its server dead does no harm to the next one: asking for a place starts it.
+
+A server that cannot be had skips the test with the reason; where ``CI`` is set, it fails the test.
+"""
+
+import os
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+from tests.services import Fleet, Given, PostgreSQL, RabbitMQ, Redis, Server, ServiceMissing
+
+Own = TypeVar("Own", bound=Server)
+
+
+@pytest.fixture(scope="session")
+def fleet() -> Iterator[Fleet]:
+    """The servers of this test run; each process of pytest-xdist has its own."""
+    fleet = Fleet()
+    yield fleet
+    fleet.close()
+
+
+@pytest.fixture
+def redis_server(fleet: Fleet) -> Iterator[Redis]:
+    """Redis, running, ours to kill."""
+    yield (server := _ours(fleet.redis()))
+    server.resume()
+
+
+@pytest.fixture
+def rabbitmq_server(fleet: Fleet) -> Iterator[RabbitMQ]:
+    """RabbitMQ, running, ours to kill."""
+    yield (server := _ours(fleet.rabbitmq()))
+    server.resume()
+
+
+@pytest.fixture
+def postgresql_server(fleet: Fleet) -> Iterator[PostgreSQL]:
+    """PostgreSQL, running, ours to kill."""
+    yield (server := _ours(fleet.postgresql()))
+    server.resume()
+
+
+@pytest.fixture
+def redis_url(fleet: Fleet) -> Iterator[str]:
+    """The address of an empty numbered database."""
+    yield (url := fleet.redis().fresh_url())
+    fleet.redis().put_back(url)
+
+
+@pytest.fixture
+def amqp_url(fleet: Fleet) -> Iterator[str]:
+    """The address of an empty virtual host."""
+    yield (url := fleet.rabbitmq().fresh_url())
+    fleet.rabbitmq().put_back(url)
+
+
+@pytest.fixture
+def postgresql_url(fleet: Fleet) -> Iterator[str]:
+    """The address of an empty database, as SQLAlchemy reads it."""
+    yield (url := fleet.postgresql().fresh_url())
+    fleet.postgresql().put_back(url)
+
+
+@pytest.fixture
+def sqlite_url(tmp_path: Path) -> str:
+    """The address of a file that does not exist yet."""
+    return f"sqlite:///{tmp_path / 'effects.sqlite'}"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup() -> Generator[None, object, object]:
+    """Turn a missing server into a skip."""
+    return (yield from _skipping())
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Generator[None, object, object]:
+    """Turn a missing server into a skip."""
+    return (yield from _skipping())
+
+
+def _ours(server: Own | Given) -> Own:
+    if isinstance(server, Given):
+        message = f"this test ends its server, and {server.variable} names one that is not ours to end"
+        raise ServiceMissing(message)
+    return server
+
+
+def _skipping() -> Generator[None, object, object]:
+    try:
+        return (yield)
+    except ServiceMissing as fault:
+        if os.environ.get("CI"):
+            raise
+        pytest.skip(str(fault))

@@ -1,0 +1,79 @@
+"""All servers of one test run, each started when it is first asked for, all ended together."""
+
+import atexit
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TypeVar
+
+from tests.services.given import Given, GivenPostgreSQL, GivenRedis
+from tests.services.postgresql import PostgreSQL
+from tests.services.rabbitmq import RabbitMQ
+from tests.services.reaper import Reaper
+from tests.services.redis import Redis
+from tests.services.server import Server
+
+OwnServer = TypeVar("OwnServer", bound=Server)
+GivenServer = TypeVar("GivenServer", bound=Given)
+
+
+class Fleet:
+    """The servers of this process; ``close`` ends those that it started."""
+
+    def __init__(self) -> None:
+        self._servers: dict[str, Server | Given] = {}
+        self._folder: Path | None = None
+        self._reaper: Reaper | None = None
+        self._owner = os.getpid()
+
+    def redis(self) -> Redis | GivenRedis:
+        """Return the running Redis."""
+        return self._given(Redis.variable, GivenRedis) or self._own(Redis)
+
+    def rabbitmq(self) -> RabbitMQ | Given:
+        """Return the running RabbitMQ."""
+        return self._given(RabbitMQ.variable, Given) or self._own(RabbitMQ)
+
+    def postgresql(self) -> PostgreSQL | GivenPostgreSQL:
+        """Return the running PostgreSQL."""
+        return self._given(PostgreSQL.variable, GivenPostgreSQL) or self._own(PostgreSQL)
+
+    def close(self) -> None:
+        """End our servers and remove their folder; a forked child of this process leaves them alone."""
+        if os.getpid() != self._owner or self._folder is None or self._reaper is None:
+            return
+        for server in self._servers.values():
+            if isinstance(server, Server):
+                server.stop()
+        self._servers.clear()
+        self._reaper.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+        self._folder = self._reaper = None
+
+    def _given(self, variable: str, kind: type[GivenServer]) -> GivenServer | None:
+        url = os.environ.get(variable)
+        if not url:
+            return None
+        server = self._servers.setdefault(variable, kind(url, variable=variable))
+        assert isinstance(server, kind)
+        return server
+
+    def _own(self, kind: type[OwnServer]) -> OwnServer:
+        folder, reaper = self._place()
+        server = self._servers.get(kind.name)
+        if server is None:
+            server = kind(folder / kind.name.lower(), reaper=reaper)
+            self._servers[kind.name] = server
+        assert isinstance(server, kind)
+        server.start()
+        return server
+
+    def _place(self) -> tuple[Path, Reaper]:
+        if self._folder is None or self._reaper is None:
+            self._folder = Path(tempfile.mkdtemp(prefix="effectonce-tests-"))
+            self._folder.chmod(0o711)  # PostgreSQL runs as another user and has its folder inside
+            self._reaper = Reaper()
+            self._reaper.remove(str(self._folder))
+            atexit.register(self.close)
+        return self._folder, self._reaper
