@@ -5,54 +5,56 @@ lockoptions := "--quiet --universal --python-version 3.11 --generate-hashes --no
 
 # list the recipes
 default:
-    @{{ just_executable() }} --list
+    @"{{ just_executable() }}" --list
 
 # run the tests; arguments go to pytest: just test tests/unit -k key
 test *args:
-    {{ bin }}/python -m pytest {{ args }}
+    "{{ bin }}"/python -m pytest {{ args }}
 
 # everything that a change must pass
 check: format-check lint types layers test
 
 # rewrite files in the one format
 format:
-    {{ bin }}/ruff format .
-    {{ bin }}/ruff check --fix --exit-zero --quiet .
+    "{{ bin }}"/ruff format .
+    "{{ bin }}"/ruff check --fix --exit-zero --quiet .
 
 format-check:
-    {{ bin }}/ruff format --check .
+    "{{ bin }}"/ruff format --check .
 
 lint:
-    {{ bin }}/ruff check .
+    "{{ bin }}"/ruff check .
 
 types:
-    {{ bin }}/mypy
+    "{{ bin }}"/mypy
 
 # imports go down the layers
 layers:
-    {{ bin }}/lint-imports
+    "{{ bin }}"/lint-imports
 
 # regenerate the locks; `just lock --upgrade` takes the newest versions
 lock *args:
-    {{ bin }}/uv pip compile pyproject.toml {{ lockoptions }} {{ args }} --extra test --extra demo --extra cli --extra postgresql --group dev -o requirements/dev.lock
-    {{ bin }}/uv pip compile pyproject.toml {{ lockoptions }} {{ args }} --extra demo --group build -o requirements/demo.lock
-    {{ bin }}/uv pip compile {{ lockoptions }} {{ args }} --no-deps --group services -o requirements/services.lock
+    "{{ bin }}"/uv pip compile pyproject.toml {{ lockoptions }} {{ args }} --extra test --extra demo --extra cli --extra postgresql --group dev -o requirements/dev.lock
+    "{{ bin }}"/uv pip compile pyproject.toml {{ lockoptions }} {{ args }} --extra demo --group build -o requirements/demo.lock
+    "{{ bin }}"/uv pip compile {{ lockoptions }} {{ args }} --no-deps --group services -o requirements/services.lock
 
 # the long tests that `just test` leaves out
 soak *args:
-    {{ bin }}/python -m pytest -m soak --timeout 0 {{ args }}
+    "{{ bin }}"/python -m pytest -m soak --timeout 0 {{ args }}
 
 # measure; arguments choose files in bench/
 bench *args:
-    {{ bin }}/python -m bench {{ args }}
+    @test -d bench || { echo "nothing is measured yet: there is no bench/ here"; exit 1; }
+    "{{ bin }}"/python -m bench {{ args }}
 
+# the main job, on an embedded server and a ledger of its own
 demo *args:
-    {{ bin }}/effectonce demo {{ args }}
+    "{{ bin }}"/effectonce demo {{ args }}
 
 # the tests' own servers, until Ctrl-C; prints the variables to export
 services *args:
-    {{ bin }}/python -m tests.services {{ args }}
+    "{{ bin }}"/python -m tests.services {{ args }}
 
 # collect the fragments of changelog.d/ under a version: just changelog 0.2.0
 changelog version:
-    {{ bin }}/towncrier build --yes --version {{ version }}
+    "{{ bin }}"/towncrier build --yes --version {{ version }}
