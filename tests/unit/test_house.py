@@ -13,7 +13,12 @@ import pytest
 ROOT = Path(__file__).parents[2]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
 PYTHON = [*SOURCES, *sorted((ROOT / "tests").rglob("*.py")), *sorted((ROOT / "bench").rglob("*.py"))]
-PROSE = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *SOURCES]
+PAGES = [
+    *sorted(ROOT.glob("*.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
+    *sorted((ROOT / "changelog.d").glob("*.md")),
+]
+PROSE = [*PAGES, *SOURCES]
 
 DRAWERS = {"util", "helper", "manager", "handler", "common", "data", "info"}
 TOO_MUCH = re.compile("exactly" + r"[\s-]+" + "once", re.IGNORECASE)
@@ -73,6 +78,12 @@ def test_no_file_is_named_after_a_drawer(path: Path) -> None:
 @pytest.mark.parametrize("path", PROSE, ids=_name)
 def test_no_text_promises_more_than_can_be_kept(path: Path) -> None:
     assert not TOO_MUCH.search(path.read_text())
+
+
+@pytest.mark.parametrize("path", PAGES, ids=_name)
+def test_the_links_between_pages_lead_somewhere(path: Path) -> None:
+    links = re.findall(r"\]\((?!https?:|#)([^)#]+)", path.read_text())
+    assert [link for link in links if not (path.parent / link).exists()] == []
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "src/effectonce/domain").rglob("*.py")), ids=_name)
@@ -138,9 +149,10 @@ def test_no_test_sleeps(path: Path) -> None:
 
 def _calls(path: Path) -> Iterator[str]:
     for node in ast.walk(ast.parse(path.read_text())):
-        match node:
-            case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name)):
-                yield name
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            yield node.func.attr
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            yield node.func.id
 
 
 def _tracked() -> list[str]:
