@@ -54,6 +54,11 @@ class LeasedAttempt:
         return result
 
     @property
+    def committed(self) -> Granted | None:
+        """The claim that others can see; a retry carries its fence."""
+        return self.granted
+
+    @property
     def fence(self) -> int:
         """The fence of this attempt's claim; 0 without one."""
         return self.granted.fence if self.granted else 0

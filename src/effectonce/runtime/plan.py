@@ -23,8 +23,8 @@ class Encoded:
 class Plan:
     """One attempt: what it claims, because of which delivery, and how its outcome is written.
 
-    *ignored*: exceptions by which a body says that it ended well without a result. *handed_on*: tells whether such a
-    body sent a replacement under this same key. *patience*: seconds that a call which cannot be put off waits.
+    *ignored*: exceptions by which a body says that it ended well without a result. *replaced*: whether such
+    a body sent a replacement; *handed_on*: one under this same key. *patience*: seconds that a call which cannot be put off waits.
     """
 
     claim: Claim
@@ -33,6 +33,7 @@ class Plan:
     encode_failure: Callable[[Exception], bytes]
     remember: tuple[type[Exception], ...]
     ignored: tuple[type[BaseException], ...]
+    replaced: Callable[[], bool]
     handed_on: Callable[[], bool]
     emit: Emit
     patience: float
@@ -52,7 +53,9 @@ class Plan:
     def ended_by_ignore(self) -> Outcome:
         """The outcome of a body that ended by `Ignore`: its result, if any, is the replacement's (rules 5 and 6)."""
         state = State.RELEASED if self.handed_on() else State.COMPLETED
-        return Outcome(state=state, handed_over=True, continued=True, kept=False, keep=self.claim.keep)
+        return Outcome(
+            state=state, handed_over=self.replaced(), continued=True, kept=False, keep=self.claim.keep
+        )
 
     def happened(self, name: Name, fence: int = 0, **facts: Any) -> None:
         """Emit an event about this attempt."""

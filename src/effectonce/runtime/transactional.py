@@ -35,7 +35,7 @@ class TransactionalAttempt:
         self._store = store
         self._outer = outer
         self._allow_escape = allow_escape
-        self._committed: Granted | None = None
+        self.committed: Granted | None = None
         self.granted: Granted | None = None
         self.work: Work | None = None
 
@@ -59,7 +59,7 @@ class TransactionalAttempt:
 
     def ensure_current(self) -> None:
         """Raise FenceRefused when a committed claim was lost; a first delivery holds the lock itself."""
-        committed = self._committed
+        committed = self.committed
         if committed is None and self.work is not None:
             return
         try:
@@ -95,7 +95,7 @@ class TransactionalAttempt:
         answer = self._asked(lambda: self._store.claim(self._plan.claim))
         if isinstance(answer, Refused):
             raise Refusal(judge(answer, self._plan.claim))
-        self._committed = self.granted = answer
+        self.committed = self.granted = answer
         name = Name.CLAIM_TAKEN_OVER if answer.takeover else Name.CLAIM_GRANTED
         self._plan.happened(name, fence=answer.fence, deaths=answer.deaths)
 
@@ -122,13 +122,13 @@ class TransactionalAttempt:
             return self._store.nested(self._outer, plan.claim, keep=plan.claim.keep)
         return self._asked(
             lambda: self._store.work(
-                plan.claim, granted=self._committed, allow_escape=self._allow_escape, keep=plan.claim.keep
+                plan.claim, granted=self.committed, allow_escape=self._allow_escape, keep=plan.claim.keep
             )
         )
 
     def _refused(self, work: Work, answer: Refused) -> Refusal:
         work.rollback()
-        if self._committed is None:
+        if self.committed is None:
             return Refusal(judge(answer, self._plan.claim))
         self.abandoned()
         return Refusal(Busy(wait=None, own=False))
@@ -165,7 +165,7 @@ class TransactionalAttempt:
             raise Raised(error) from error
 
     def _release(self, *, retries: int, reset: bool) -> None:
-        committed = self._committed
+        committed = self.committed
         if committed is None:
             return
         keep = self._plan.claim.keep

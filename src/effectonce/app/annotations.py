@@ -1,0 +1,112 @@
+"""How a task becomes guarded: its class gets both doors when it is bound.
+
+Celery asks the app's annotations about each class that it binds, whatever kind of definition it has. Ours stands
+before the user's and delegates to them, since Celery takes the first answer only. It sets the doors itself: the form
+``@__call__`` would strip a decorator of the user's, and two of them do not stack (celery 5.7.0, `Task.add_around`).
+Tasks that were bound before the library was installed get their doors then.
+
+A class is given doors only if it carries a policy, so other tasks cost nothing. ``celery.*`` is left alone.
+"""
+
+from collections.abc import Callable
+from functools import wraps
+from inspect import getattr_static
+from typing import TYPE_CHECKING, Any, Final
+
+from celery.app.annotations import prepare
+
+from effectonce.app.call import inner_door, outer_door
+from effectonce.app.frames import current_frame
+from effectonce.app.guard import body_signature
+from effectonce.app.worker_request import guarded_request
+from effectonce.domain.policies import Policy
+
+if TYPE_CHECKING:
+    from effectonce.app.extension import EffectOnce
+
+_DOOR: Final = "_effectonce_door"
+
+
+class Annotations:
+    """The one annotation object of a guarded app; reads the user's own when the first task is bound."""
+
+    def __init__(self, once: "EffectOnce", app: Any) -> None:
+        self._once = once
+        self._app = app
+        self._users: list[Any] | None = None
+
+    def annotate(self, cls: Any) -> dict[str, Any] | None:
+        """Guard *cls* if it carries a policy, and answer what the user says about it by name."""
+        named = next((said for said in (each.annotate(cls) for each in self._user()) if said), None)
+        policy = (named or {}).get("once", (self.annotate_any() or {}).get("once", getattr(cls, "once", None)))
+        if isinstance(policy, Policy) and not cls.name.startswith("celery."):
+            policy.check(cls.name, body_signature(cls))
+            give_doors(self._once, cls)
+        return named
+
+    def annotate_any(self) -> dict[str, Any] | None:
+        """Answer what the user says about all tasks."""
+        return next((said for said in (each.annotate_any() for each in self._user()) if said), None)
+
+    def _user(self) -> list[Any]:
+        if self._users is None:
+            self._users = list(prepare(self._app.conf.task_annotations))
+        return self._users
+
+
+def give_doors(once: "EffectOnce", cls: Any) -> None:
+    """Set both doors on a task's class, late acknowledgement, and the request that keeps chords counted (rule 20)."""
+    if _DOOR not in vars(cls):
+        setattr(cls, _DOOR, True)
+        cls.run = _guarded_run(cls)
+        cls.__call__ = _guarded_call(once, cls)
+        cls.Request = guarded_request(cls.Request)
+
+
+def _guarded_call(once: "EffectOnce", cls: Any) -> Callable[..., Any]:
+    plain = cls.__call__
+
+    def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N807 - it is one
+        guard = once.guard_of(self)
+        if guard is None:
+            return plain(self, *args, **kwargs)
+        _guard_instance(self)
+        return outer_door(guard, self, plain, args, kwargs)
+
+    return __call__
+
+
+def _guarded_run(cls: Any) -> Any:
+    raw = getattr_static(cls, "run")
+    static = isinstance(raw, staticmethod)
+    body = raw.__func__ if static else raw
+    run = _inner(body, cls)
+    return staticmethod(run) if static else run
+
+
+def _inner(body: Callable[..., Any], cls: Any) -> Callable[..., Any]:
+    @wraps(body)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        frame = current_frame()
+        if frame is None or frame.begun or type(frame.task) is not cls:
+            return body(*args, **kwargs)
+        frame.begun = True
+        return inner_door(frame, lambda: body(*args, **kwargs))
+
+    setattr(run, _DOOR, True)
+    return run
+
+
+def _guard_instance(task: Any) -> None:
+    """Put the inner door where an instance has its own ``run``: autoretry of a task that was bound late.
+
+    `register_task` adds autoretry before it binds, so what it kept as ``_orig_run`` is the bare body.
+    """
+    kept = vars(task).get("_orig_run")
+    if kept is not None and not hasattr(kept, _DOOR):
+        task._orig_run = _inner(kept, type(task))  # noqa: SLF001 - listed in celery_names
+
+
+def is_guarded(cls: Any) -> bool:
+    """Tell whether a class has its doors."""
+    return _DOOR in vars(cls)

@@ -1,0 +1,133 @@
+"""The loops of a worker, as steps of Celery's blueprints.
+
+They run in the worker's main process. `Checked` refuses to start a worker whose settings are bad; `Rescues` frees
+what nobody holds any more; `Watches` stops consuming while the ledger is away. A worker whose app has no guarded task
+gets none of them.
+"""
+
+from typing import Any
+
+from celery import bootsteps
+from celery.utils.log import get_logger
+
+from effectonce.domain.policies import Policy, Transactional
+from effectonce.errors import LedgerUnsuitable, SettingsInvalid
+from effectonce.observers import log
+from effectonce.runtime.loop import Loop
+from effectonce.runtime.rescuer import BATCH, Rescuer
+from effectonce.runtime.sentry import Sentry
+
+logger = get_logger("effectonce")
+
+LOOK_EVERY = 2.0
+"""Seconds between two looks at the ledger."""
+
+
+def add_steps(app: Any) -> None:
+    """Let the workers of *app* run the loops."""
+    app.steps["worker"].update({Checked, Rescues})
+    app.steps["consumer"].add(Watches)
+
+
+def guarded_tasks(app: Any) -> list[Any]:
+    """The tasks of *app* that carry a policy."""
+    return [task for task in app.tasks.values() if isinstance(getattr(task, "once", None), Policy)]
+
+
+class Checked(bootsteps.Step):
+    """Reads the settings when the worker is made, and says what the ledger cannot serve."""
+
+    label = "EffectOnce"
+
+    def include_if(self, parent: Any) -> bool:
+        return bool(guarded_tasks(parent.app))
+
+    def create(self, parent: Any) -> None:
+        once, conf = parent.app.effectonce, parent.app.conf
+        _ = once.settings
+        if conf.worker_deduplicate_successful_tasks:
+            fault = (
+                "worker_deduplicate_successful_tasks hangs chords whose worker died (celery 5.7); "
+                "guarded tasks do not need it: switch it off"
+            )
+            raise SettingsInvalid(faults=[fault])
+        for task in guarded_tasks(parent.app):
+            if isinstance(task.once, Transactional) and not hasattr(once.ledger, "work"):
+                facts = {"ledger": once.ledger.name, "policy": "Transactional", "task": task.name}
+                logger.error("%s", LedgerUnsuitable(**facts, reason="it is not a SQL database"))
+
+
+class Rescues(bootsteps.StartStopStep):
+    """Runs the rescuer twice a lease."""
+
+    label = "Rescuer"
+    requires = (Checked,)
+
+    def __init__(self, parent: Any, **options: Any) -> None:
+        super().__init__(parent, **options)
+        self._loop: Loop | None = None
+
+    def include_if(self, parent: Any) -> bool:
+        return bool(guarded_tasks(parent.app))
+
+    def start(self, parent: Any) -> None:
+        once = parent.app.effectonce
+        rescuer = Rescuer(lambda: once.ledger, emit=log)
+        interval = min(once.settings.lease_seconds / 2, 30.0)
+        self._loop = Loop("rescuer", lambda: rescuer.rescue() >= BATCH, interval=interval)
+        self._loop.start()
+
+    def stop(self, _parent: Any) -> None:
+        if self._loop is not None:
+            self._loop.stop()
+
+    terminate = stop
+
+
+class Watches(bootsteps.StartStopStep):
+    """Runs the sentry beside the consumer of task messages."""
+
+    label = "Sentry"
+    requires = ("celery.worker.consumer.tasks:Tasks",)
+
+    def __init__(self, parent: Any, **options: Any) -> None:
+        super().__init__(parent, **options)
+        self._loop: Loop | None = None
+        self._paused = False
+
+    def include_if(self, parent: Any) -> bool:
+        return bool(guarded_tasks(parent.app))
+
+    def start(self, parent: Any) -> None:
+        self._paused = False
+        if self._loop is not None:
+            return
+        once = parent.app.effectonce
+        sentry = Sentry(
+            lambda: once.ledger,
+            pause=lambda: parent.call_soon(self._pause, parent),
+            resume=lambda: parent.call_soon(self._resume, parent),
+            emit=log,
+        )
+
+        def look() -> bool:
+            sentry.look()
+            return False
+
+        self._loop = Loop("sentry", look, interval=LOOK_EVERY)
+        self._loop.start()
+
+    def shutdown(self, _parent: Any) -> None:
+        if self._loop is not None:
+            self._loop.stop()
+            self._loop = None
+
+    def _pause(self, parent: Any) -> None:
+        if not self._paused and parent.task_consumer is not None:
+            self._paused = True
+            parent.task_consumer.cancel()
+
+    def _resume(self, parent: Any) -> None:
+        if self._paused and parent.task_consumer is not None:
+            self._paused = False
+            parent.task_consumer.consume()

@@ -1,0 +1,133 @@
+"""The two doors of a guarded task, and what Celery sees of each ending.
+
+======================  ==============================================================================
+ending                  what a message's delivery does
+======================  ==============================================================================
+body returned           its result goes on to links, chain, chord and backend
+done before             the stored result does (`Replay`), or nothing when it has gone out (`Ignore`)
+busy                    a copy is published and confirmed, then this one is acknowledged (`Ignore`)
+ledger away, fenced     the same
+retry                   rolled back, the retry published and confirmed, then the key is released
+failed                  released; FAILURE as ever
+held                    kept for a person, state HELD
+======================  ==============================================================================
+
+A direct or eager call has no message: it waits, and then raises.
+"""
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from celery.exceptions import Ignore, Reject, Retry
+
+from effectonce.app import endings
+from effectonce.app.continuation import Duty, owe
+from effectonce.app.frames import Frame, current_frame, within
+from effectonce.app.guard import Guard
+from effectonce.app.requests import read_delivery
+from effectonce.errors import LedgerUnavailable
+from effectonce.runtime.signals import Away, Fenced, Raised, Refusal, Remembered
+
+
+def outer_door(guard: Guard, task: Any, plain: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """Carry out one guarded call: *plain* is the class's own ``__call__``."""
+    request = task.request
+    outer = current_frame()
+    try:
+        frame = guard.frame(task, request, args, kwargs, outer)
+    except LedgerUnavailable as error:
+        endings.away_before_start(guard.once, task, request, read_delivery(task, request), error)
+    with within(frame):
+        try:
+            return _go(frame, plain, args, kwargs)
+        finally:
+            frame.attempt.close()
+
+
+def inner_door(frame: Frame, body: Callable[[], Any]) -> Any:
+    """Run the body as this frame's attempt; called inside ``autoretry_for`` and the user's own ``__call__``."""
+
+    def run() -> Any:
+        frame.begin_body()
+        try:
+            result = body()
+        finally:
+            frame.entered = False
+        if frame.retry is not None:
+            message = "retry(throw=False) was asked for: the body does not count as done"
+            raise Retry(message)
+        return result
+
+    return frame.attempt.run(run)
+
+
+def _go(frame: Frame, plain: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    try:
+        result = plain(frame.task, *args, **kwargs)
+    except Refusal as refusal:
+        return endings.refused(frame, refusal.verdict)
+    except Remembered as remembered:
+        _owe(frame, continues=frame.delivery.fails_on)
+        raise remembered.error from None
+    except Away as signal:
+        endings.away(frame, signal.error)
+    except Fenced as signal:
+        endings.fenced(frame, signal)
+    except Raised as raised:
+        _settle(frame, frame.attempt.failed)
+        raise raised.error from raised.error.__cause__
+    except Retry:
+        _retry(frame)
+        raise
+    except Ignore:
+        _settle(frame, frame.attempt.ignored)
+        raise
+    except Reject:
+        _settle(frame, frame.attempt.abandoned)
+        raise
+    except Exception:
+        _settle(frame, frame.attempt.failed)
+        raise
+    except BaseException:
+        _settle(frame, frame.attempt.abandoned)
+        raise
+    if frame.attempt.granted is not None:
+        _owe(frame, continues=frame.delivery.continues)
+    return result
+
+
+def _retry(frame: Frame) -> None:
+    """Publish the retry now that the body is unwound and rolled back, then let its key go (rule 5).
+
+    A crash before the publish: the delivery comes again. After it, before the release: the retry carries the fence of
+    this attempt and goes on from there. When it cannot be published, the delivery itself is given back.
+    """
+    publish = frame.retry
+    if publish is not None:
+        try:
+            publish()
+        except Exception as error:
+            _settle(frame, frame.attempt.abandoned)
+            raise Reject(error, requeue=True) from error
+    _settle(frame, frame.attempt.retried)
+
+
+def _settle(frame: Frame, ending: Callable[[], None]) -> None:
+    """Write an ending. One that is fenced or cannot be written leaves the rest to the lease (rules 9 and 11)."""
+    with suppress(Fenced, Away):
+        ending()
+
+
+def _owe(frame: Frame, *, continues: bool) -> None:
+    delivery, claim = frame.delivery, frame.claim
+    if not delivery.task_id:
+        return
+    duty = Duty(
+        ledger=frame.guard.once.ledger,
+        digest=claim.digest,
+        attempt=claim.attempt,
+        marked=continues,
+        eager=not delivery.deferrable,
+    )
+    owe(frame.task, frame.request, duty)

@@ -1,0 +1,96 @@
+"""Sending a message once more: the copy of a delivery that is put off, and the retry that a body asked for.
+
+A copy has the same id, name, nesting, retries, canvas and headers, and no ``expires``: it was accepted, so it may
+not expire while it waits (hole H20). It is published *with confirmation* before its delivery is acknowledged:
+Celery sets none on RabbitMQ, where the copy and the acknowledgement travel on two connections (hole H18). After a
+crash in between there are two messages of one identity, and the ledger lets one of them act.
+"""
+
+import os
+import threading
+from collections.abc import Callable
+from typing import Any, Final
+
+from kombu.pools import producers
+from kombu.serialization import dumps
+
+from effectonce import crashpoints
+from effectonce.app import requests
+
+_LEAKED: Final = ("redelivered", "x-delivery-count", "x-first-death-queue", "x-first-death-reason", "x-first-death-exchange")
+
+
+class Confirmed:
+    """Producers whose publish returns when the broker has the message; one pool a process."""
+
+    def __init__(self, app: Any) -> None:
+        self._app = app
+        self._lock = threading.Lock()
+        self._pid = 0
+        self._connection: Any = None
+
+    def acquire(self) -> Any:
+        """A context with a producer that confirms."""
+        return producers[self._conn()].acquire(block=True)
+
+    def _conn(self) -> Any:
+        if self._pid != os.getpid():
+            with self._lock:
+                connection = self._app.connection_for_write()
+                if connection.transport.driver_type == "amqp":
+                    options = {**(connection.transport_options or {}), "confirm_publish": True}
+                    connection.transport_options = options
+                self._connection, self._pid = connection, os.getpid()
+        return self._connection
+
+
+def put_off(confirmed: Confirmed, task: Any, request: Any, *, delay: float) -> None:
+    """Publish a copy of this delivery that is due in *delay* seconds; returns once the broker has it.
+
+    Raises what kombu raises when the broker cannot be reached; then no copy may exist, and the delivery must not
+    be acknowledged.
+    """
+    deferrals = int((request.headers or {}).get(requests.DEFERRALS) or 0) + 1
+    crashpoints.crash_point("defer.before")
+    _send_again(confirmed, task, request, countdown=delay, changed={requests.DEFERRALS: deferrals})
+    crashpoints.crash_point("defer.after")
+
+
+def held_message(task: Any, request: Any) -> bytes:
+    """This delivery as bytes that can be sent again: name, arguments and options, in the app's task serializer."""
+    args, kwargs, options = _message(task, request)
+    body = {"task": task.name, "args": args, "kwargs": kwargs, "options": options}
+    content_type, encoding, payload = dumps(body, serializer=task.app.conf.task_serializer)
+    text = payload if isinstance(payload, bytes) else payload.encode("utf-8")
+    return f"{content_type};{encoding}\n".encode() + text
+
+
+def _send_again(confirmed: Confirmed, task: Any, request: Any, *, countdown: float, changed: dict[str, Any]) -> None:
+    args, kwargs, options = _message(task, request)
+    options["headers"] = {**options.get("headers", {}), **changed}
+    with confirmed.acquire() as producer:
+        task.app.send_task(
+            task.name, args, kwargs, producer=producer, countdown=countdown, add_to_parent=False, **options
+        )
+
+
+def _message(task: Any, request: Any) -> tuple[Any, Any, dict[str, Any]]:
+    """Arguments and options that send this delivery again as it came, without what a broker wrote on it."""
+    signature = task.signature_from_request(request, retries=request.retries, expires=None)
+    options = {name: value for name, value in signature.options.items() if name not in _LEAKED}
+    headers = {name: value for name, value in (request.headers or {}).items() if name not in _LEAKED}
+    return signature.args, signature.kwargs, {**options, "headers": headers}
+
+
+def kept_back(
+    confirmed: Confirmed, send: Callable[..., Any], name: str, message: Any, options: dict[str, Any]
+) -> Callable[[], None]:
+    """A retry that is published later, with confirmation; the argument order is that of the seam."""
+
+    def publish() -> None:
+        crashpoints.crash_point("retry.before_publish")
+        with confirmed.acquire() as producer:
+            send(producer, name, message, **options)
+        crashpoints.crash_point("retry.after_publish")
+
+    return publish

@@ -1,0 +1,100 @@
+"""What a body sees of its own attempt: `effect`, `session`, `connection`.
+
+They are proxies, so a reusable package can import them without knowing the app that will run it. Outside a guarded
+body, using one raises `OutsideEffect`.
+"""
+
+from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
+
+from celery.local import Proxy
+
+from effectonce.app.frames import Frame, current_frame
+from effectonce.errors import OutsideEffect
+from effectonce.ports import Work
+from effectonce.runtime.transactional import TransactionalAttempt
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+    from sqlalchemy.orm import Session
+
+
+class Effect:
+    """The effect that the current body carries out, and this attempt's right to it."""
+
+    def __init__(self, frame: Frame) -> None:
+        self._frame = frame
+
+    @property
+    def key(self) -> str:
+        """The key in readable form."""
+        return self._frame.claim.key
+
+    @property
+    def fence(self) -> int:
+        """Grows with each holder; send it with each write outside, and let the other side refuse a smaller one."""
+        return self._frame.attempt.fence
+
+    @property
+    def attempt(self) -> int:
+        """Which attempt at this effect this is, counted from 1 over those that are known to the ledger."""
+        granted = self._frame.attempt.granted
+        return granted.attempts if granted else 1
+
+    @property
+    def is_takeover(self) -> bool:
+        """Whether an earlier holder died: parts of its outside work may have happened."""
+        granted = self._frame.attempt.granted
+        return bool(granted and granted.takeover)
+
+    @property
+    def tick(self) -> str | None:
+        """The instant of the schedule that sent this task; None for a task that no schedule sent."""
+        return self._frame.key.tick
+
+    def idempotency_key(self, step: str) -> UUID:
+        """A UUID for *step* that is the same in every attempt at this effect; show it to the outside."""
+        return self._frame.key.idempotency_key(step)
+
+    def ensure_current(self) -> None:
+        """Raise FenceRefused when another attempt may hold the effect by now; asks the ledger, one round trip."""
+        self._frame.attempt.ensure_current()
+
+    def __repr__(self) -> str:
+        """Show key, fence and attempt."""
+        return f"<effect {self.key} fence={self.fence} attempt={self.attempt}>"
+
+
+def _entered(face: str) -> Frame:
+    frame = current_frame()
+    if frame is None or not frame.entered:
+        raise OutsideEffect(face=face)
+    return frame
+
+
+def current_effect() -> Effect:
+    """The effect of the body that this thread is in."""
+    return Effect(_entered("effect"))
+
+
+def current_work(face: str) -> Work:
+    """The transaction of the body that this thread is in."""
+    attempt = _entered(face).attempt
+    if isinstance(attempt, TransactionalAttempt) and attempt.work is not None:
+        return attempt.work
+    raise OutsideEffect(face=face)
+
+
+def current_session() -> Any:
+    """The SQLAlchemy session of the transaction that this thread's body is in."""
+    return current_work("session").session
+
+
+def current_connection() -> Any:
+    """The SQLAlchemy connection of the transaction that this thread's body is in."""
+    return current_work("connection").connection
+
+
+effect: Final["Effect"] = Proxy(current_effect)
+session: Final["Session"] = Proxy(current_session)
+connection: Final["Connection"] = Proxy(current_connection)

@@ -1,0 +1,258 @@
+"""What a delivery does that may not run its body.
+
+Nothing here acknowledges a message as done that is not: a busy one is copied first, and the copy is confirmed. Where
+the broker cannot take the copy, the delivery is given back (`Reject`), which leaves the message where it was.
+"""
+
+import random
+from datetime import UTC, datetime
+from typing import Any, Final, NoReturn, assert_never
+
+from celery.exceptions import Ignore, Reject
+from celery.result import AsyncResult
+
+from effectonce.app.continuation import Duty, owe
+from effectonce.app.copies import held_message, put_off
+from effectonce.app.encoding import decode_failure, decode_result
+from effectonce.app.frames import Frame
+from effectonce.app.guard import ignores_result, in_chunk
+from effectonce.domain.claims import Busy, Continued, Entry, Held, Poison, Replay, Reused, State, Verdict
+from effectonce.domain.deferral import busy_delay
+from effectonce.domain.deliveries import Delivery
+from effectonce.domain.fingerprints import names_that_differ
+from effectonce.errors import (
+    EffectBusy,
+    EffectDuplicate,
+    EffectHeld,
+    EffectKeyReused,
+    EffectOnceError,
+    LedgerUnavailable,
+    ResultNotKept,
+)
+from effectonce.events import Name
+from effectonce.runtime.signals import Away, Fenced
+
+HELD: Final = "HELD"
+"""The state of a task whose message waits for a person."""
+
+
+def refused(frame: Frame, verdict: Verdict) -> Any:
+    """End a delivery whose claim was refused; answers the result of a replay, else raises."""
+    match verdict:
+        case Replay(entry=entry):
+            return _replay(frame, entry)
+        case Continued():
+            message = f"effect {frame.claim.key} took place and went on"
+            raise Ignore(message)
+        case Reused(entry=entry):
+            raise _reused(frame, entry)
+        case Busy():
+            _busy(frame, verdict)
+        case Poison(entry=entry):
+            _poison(frame, entry)
+        case Held(entry=entry):
+            _hold(frame, entry)
+        case _:
+            assert_never(verdict)
+
+
+def away(frame: Frame, error: EffectOnceError) -> NoReturn:
+    """End a delivery whose ledger could not be asked, or not to the end (rules 9 and 10)."""
+    if not frame.delivery.deferrable:
+        raise error
+    _put_off(frame, frame.guard.once.away_delay(frame.delivery, random.random()), why=error.code)
+
+
+def fenced(frame: Frame, signal: Fenced) -> NoReturn:
+    """End a delivery that slept past its claim: a copy waits, whoever holds the claim now (rule 11)."""
+    if not frame.delivery.deferrable:
+        raise signal.__cause__ or _busy_error(frame, Busy(wait=frame.claim.lease, own=False))
+    _busy_again(frame, Busy(wait=None, own=True), why="fenced")
+
+
+def _replay(frame: Frame, entry: Entry) -> Any:
+    own = entry.identity == frame.claim.identity
+    if not own and frame.guard.policy.on_duplicate == "raise":
+        raise EffectDuplicate(
+            task=frame.delivery.task, key=entry.key, at=_instant(entry.since), task_id=entry.task_id
+        )
+    if entry.state is State.FAILED:
+        _owe(frame, entry, marked=own and frame.delivery.fails_on)
+        _happened(frame, entry)
+        raise decode_failure(frame.task, entry.result or b"")
+    result = _result_of(frame, entry)
+    _owe(frame, entry, marked=own and frame.delivery.continues)
+    _happened(frame, entry)
+    return result
+
+
+def _result_of(frame: Frame, entry: Entry) -> Any:
+    """The stored result, the replacement's, or that of the first task's backend; never a silent None (rule 14)."""
+    if entry.result_kept:
+        return None if entry.result is None else decode_result(frame.task, entry.result)
+    if entry.continued and not entry.handed_over:
+        message = f"effect {entry.key} ended by Ignore, without a result"
+        raise Ignore(message)
+    if ignores_result(frame.task, frame.request):
+        return None
+    first = AsyncResult(entry.task_id, app=frame.task.app) if entry.task_id else None
+    if first is not None and first.successful():
+        return first.result
+    if entry.handed_over and (first is None or not first.failed()):
+        _busy(frame, Busy(wait=None, own=True))
+    if entry.handed_over and first is not None:
+        raise first.result
+    raise ResultNotKept(
+        task=frame.delivery.task,
+        key=entry.key,
+        reason="it was larger than effectonce_result_max_bytes, or result=False, and the backend has none",
+    )
+
+
+def _busy(frame: Frame, busy: Busy) -> NoReturn:
+    policy, delivery = frame.guard.policy.on_busy, frame.delivery
+    if not delivery.deferrable:
+        _put_off_chunk(frame, busy)
+        raise _busy_error(frame, busy)
+    must_wait = busy.own or delivery.continues or delivery.fails_on
+    if must_wait or policy == "defer":
+        _busy_again(frame, busy, why="busy")
+    if policy == "raise":
+        raise _busy_error(frame, busy)
+    reason = f"effect {frame.claim.key} is being carried out by another message; this one was skipped"
+    frame.task.backend.mark_as_revoked(
+        delivery.task_id,
+        reason,
+        request=frame.request,
+        store_result=not ignores_result(frame.task, frame.request),
+    )
+    frame.guard.happened(frame, Name.EFFECT_SKIPPED)
+    raise Ignore(reason)
+
+
+def _busy_again(frame: Frame, busy: Busy, *, why: str) -> NoReturn:
+    delay = busy_delay(
+        wait=busy.wait,
+        deferrals=frame.delivery.deferrals,
+        jitter=random.random(),  # noqa: S311 - jitter, not a secret
+        cap=frame.guard.once.longest_delay,
+    )
+    _put_off(frame, delay, why=why)
+
+
+def _busy_error(frame: Frame, busy: Busy) -> EffectBusy:
+    return EffectBusy(task=frame.delivery.task, key=frame.claim.key, wait=busy.wait or 1.0)
+
+
+def _put_off_chunk(frame: Frame, busy: Busy) -> None:
+    """An item of ``chunks`` is busy: the whole message is put off; its finished items are replayed (rule 19)."""
+    whole = in_chunk()
+    if whole is None:
+        return
+    once, request = frame.guard.once, whole.request
+    deferrals = int((request.headers or {}).get("effectonce_deferrals") or 0)
+    delay = busy_delay(
+        wait=busy.wait,
+        deferrals=deferrals,
+        jitter=random.random(),  # noqa: S311 - jitter, not a secret
+        cap=once.longest_delay,
+    )
+    _send_copy(once, whole, request, delay)
+    message = f"an item of this chunk is busy ({frame.claim.key}); a copy of the whole runs in {delay:.1f} s"
+    raise Ignore(message)
+
+
+def _put_off(frame: Frame, delay: float, *, why: str) -> NoReturn:
+    _send_copy(frame.guard.once, frame.task, frame.request, delay)
+    frame.guard.happened(frame, Name.EFFECT_DEFERRED, why=why, seconds=round(delay, 2))
+    message = f"effect {frame.claim.key}: {why}; a copy of this message comes in {delay:.1f} s"
+    raise Ignore(message)
+
+
+def _send_copy(once: Any, task: Any, request: Any, delay: float) -> None:
+    try:
+        put_off(once.confirmed, task, request, delay=delay)
+    except Exception as error:
+        raise Reject(error, requeue=True) from error
+
+
+def away_before_start(once: Any, task: Any, request: Any, delivery: Delivery, error: LedgerUnavailable) -> NoReturn:
+    """End a delivery whose ledger could not even be opened."""
+    if not delivery.deferrable:
+        raise error
+    delay = once.away_delay(delivery, random.random())
+    _send_copy(once, task, request, delay)
+    raise Ignore(str(error))
+
+
+def _reused(frame: Frame, entry: Entry) -> EffectKeyReused:
+    frame.guard.happened(frame, Name.EFFECT_REUSED)
+    return EffectKeyReused(
+        task=frame.delivery.task,
+        key=entry.key,
+        recorded=entry.fingerprint[:12].hex(),
+        recorded_attempt=entry.attempt.hex(),
+        recorded_at=_instant(entry.since),
+        received=frame.claim.fingerprint[:12].hex(),
+        message_id=frame.delivery.task_id or "none: a direct call",
+        differ=list(names_that_differ(frame.fingerprint, entry.fingerprint)),
+    )
+
+
+def _poison(frame: Frame, entry: Entry) -> NoReturn:
+    """Set the effect aside with this message; if the entry moved on meanwhile, look again."""
+    ledger = frame.guard.once.ledger
+    if not frame.delivery.deferrable:
+        raise _held_error(frame, entry, State.POISONED)
+    try:
+        poisoned = ledger.poison(entry, held_message(frame.task, frame.request))
+    except LedgerUnavailable as error:
+        away(frame, error)
+    if not poisoned:
+        _busy_again(frame, Busy(wait=None, own=True), why="busy")
+    frame.guard.happened(frame, Name.EFFECT_POISONED, deaths=entry.deaths + 1)
+    _show_held(frame, State.POISONED)
+
+
+def _hold(frame: Frame, entry: Entry) -> NoReturn:
+    if not frame.delivery.deferrable:
+        raise _held_error(frame, entry, entry.state)
+    try:
+        frame.guard.once.ledger.hold(entry.digest, held_message(frame.task, frame.request))
+    except LedgerUnavailable as error:
+        away(frame, error)
+    _show_held(frame, entry.state)
+
+
+def _show_held(frame: Frame, state: State) -> NoReturn:
+    if not ignores_result(frame.task, frame.request):
+        facts = {"key": frame.claim.key, "held": state.name.lower()}
+        frame.task.backend.store_result(frame.delivery.task_id, facts, HELD, request=frame.request)
+    message = f"effect {frame.claim.key} is held as {state.name.lower()}; its message is kept in the ledger"
+    raise Ignore(message)
+
+
+def _held_error(frame: Frame, entry: Entry, state: State) -> EffectHeld:
+    return EffectHeld(
+        task=frame.delivery.task, key=entry.key, state=state.name.lower(), since=_instant(entry.since)
+    )
+
+
+def _owe(frame: Frame, entry: Entry, *, marked: bool) -> None:
+    if frame.delivery.task_id:
+        duty = Duty(
+            ledger=frame.guard.once.ledger,
+            digest=entry.digest,
+            attempt=entry.attempt,
+            marked=marked,
+            eager=not frame.delivery.deferrable,
+        )
+        owe(frame.task, frame.request, duty)
+
+
+def _happened(frame: Frame, entry: Entry) -> None:
+    frame.guard.happened(frame, Name.EFFECT_REPLAYED, first=entry.task_id, since=_instant(entry.since))
+
+
+def _instant(since: float) -> str:
+    return datetime.fromtimestamp(since, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

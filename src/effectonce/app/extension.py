@@ -1,0 +1,166 @@
+"""`EffectOnce`: the one object that a user makes."""
+
+import os
+import threading
+from typing import TYPE_CHECKING, Any
+
+from effectonce.app.annotations import Annotations, give_doors
+from effectonce.app.bootsteps import add_steps
+from effectonce.app.canvas import refuse_keys_on_wholes
+from effectonce.app.copies import Confirmed
+from effectonce.app.current import Effect, current_connection, current_effect, current_session
+from effectonce.app.definitions import check_when_defined
+from effectonce.app.guard import Guard, body_signature
+from effectonce.app.ledgers import open_ledger
+from effectonce.app.publish import install_seam
+from effectonce.app.requests import transport_of
+from effectonce.domain.deferral import CAP, away_delay
+from effectonce.domain.deliveries import Delivery
+from effectonce.domain.policies import Policy
+from effectonce.errors import SettingsInvalid
+from effectonce.observers import log
+from effectonce.ports import LedgerStore
+from effectonce.runtime.keeper import Keeper
+from effectonce.settings import PREFIX, Settings, read_settings, unknown_settings
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+    from sqlalchemy.orm import Session
+
+_VISIBILITY = {"redis": 3600.0, "sqs": 1800.0, "pgmq": 1800.0}
+
+
+class EffectOnce:
+    """Lets the tasks of a Celery app that carry ``once=`` take effect once.
+
+    ``EffectOnce(app, ledger=..., **settings)``, or later ``init_app(app)`` with a Celery app or a Flask app that
+    carries one. *ledger* is a SQLAlchemy URL, Engine, sessionmaker or scoped_session, or ``redis://``, or
+    ``memory://`` for tests. Every setting may stand in ``app.conf`` as ``effectonce_*`` instead; what is given here
+    goes first. Nothing is read or connected before it is needed. Raises SettingsInvalid for a name that is no
+    setting; what the configuration holds is checked when it is first read, all of it at once.
+    """
+
+    def __init__(self, app: Any = None, *, ledger: Any = None, **settings: Any) -> None:
+        faults = unknown_settings(settings)
+        if faults:
+            raise SettingsInvalid(faults=faults)
+        self._given = dict(settings) if ledger is None else {**settings, "ledger": ledger}
+        self._guards: dict[int, tuple[Any, Guard]] = {}
+        self._forget_process()
+        os.register_at_fork(after_in_child=self._forget_process)
+        self.app: Any = None
+        if app is not None:
+            self.init_app(app)
+
+    def _forget_process(self) -> None:
+        """A forked process opens its own ledger and renews its own leases."""
+        self._lock = threading.RLock()
+        self._ledger: LedgerStore | None = None
+        self._keeper: Keeper | None = None
+
+    def init_app(self, app: Any) -> None:
+        """Guard this app's tasks, those that are defined already too."""
+        celery = _celery_of(app)
+        self.app = celery
+        self._settings: Settings | None = None
+        celery.effectonce = self
+        self.confirmed = Confirmed(celery)
+        celery.__dict__["annotations"] = [Annotations(self, celery)]
+        for task in list(celery._tasks.values()):  # noqa: SLF001 - listed in celery_names
+            policy = getattr(task, "once", None)
+            if isinstance(policy, Policy):
+                policy.check(task.name, body_signature(task))
+                give_doors(self, type(task))
+        install_seam(self, celery)
+        refuse_keys_on_wholes()
+        check_when_defined(celery)
+        add_steps(celery)
+
+    @property
+    def settings(self) -> Settings:
+        """The settings, read when first needed; raises SettingsInvalid with all their faults."""
+        if self._settings is None:
+            conf, namespace = self.app.conf, getattr(self.app, "namespace", None)
+            names = _our_names(conf, namespace)
+            found = {name: conf.get(PREFIX + name) for name in names}
+            self._settings = read_settings({**found, **self._given}, names)
+        return self._settings
+
+    @property
+    def ledger(self) -> LedgerStore:
+        """This process's ledger."""
+        if self._ledger is None:
+            with self._lock:
+                if self._ledger is None:
+                    settings = self.settings
+                    self._ledger = open_ledger(
+                        settings.ledger, schema=settings.schema, create_schema=settings.create_schema
+                    )
+        return self._ledger
+
+    @property
+    def keeper(self) -> Keeper:
+        """What renews this process's leases."""
+        if self._keeper is None:
+            with self._lock:
+                if self._keeper is None:
+                    self._keeper = Keeper(lambda: self.ledger, emit=log)
+        return self._keeper
+
+    @property
+    def effect(self) -> Effect:
+        """The effect of the body that this thread is in; raises OutsideEffect elsewhere."""
+        return current_effect()
+
+    @property
+    def session(self) -> "Session":
+        """The session of the transaction that this body's entry commits in; raises OutsideEffect elsewhere."""
+        return current_session()
+
+    @property
+    def connection(self) -> "Connection":
+        """The connection of the transaction that this body's entry commits in; raises OutsideEffect elsewhere."""
+        return current_connection()
+
+    def guard_of(self, task: Any) -> Guard | None:
+        """The guard of a task, made once; None for a task without a policy."""
+        policy = getattr(task, "once", None)
+        if not isinstance(policy, Policy):
+            return None
+        known = self._guards.get(id(task))
+        if known is None or known[0] is not policy:
+            known = (policy, Guard(self, task, policy))
+            self._guards[id(task)] = known
+        return known[1]
+
+    @property
+    def longest_delay(self) -> float:
+        """Seconds that a copy may wait: a third of the broker's visibility timeout, so that it is not repeated."""
+        default = _VISIBILITY.get(transport_of(self.app))
+        if default is None:
+            return CAP
+        options = self.app.conf.broker_transport_options or {}
+        return min(CAP, float(options.get("visibility_timeout") or default) / 3)
+
+    def away_delay(self, delivery: Delivery, jitter: float) -> float:
+        """Seconds until a delivery looks again whose ledger could not be asked."""
+        return away_delay(deferrals=delivery.deferrals, jitter=jitter, cap=self.longest_delay)
+
+
+def _celery_of(app: Any) -> Any:
+    """The Celery app itself, or the one that a Flask app carries in its extensions."""
+    extensions = getattr(app, "extensions", None)
+    if isinstance(extensions, dict) and "celery" in extensions:
+        return extensions["celery"]
+    if hasattr(app, "amqp") and hasattr(app, "conf"):
+        return app
+    fault = f"init_app needs a Celery app, or a Flask app with extensions['celery'], not {type(app).__name__}"
+    raise SettingsInvalid(faults=[fault])
+
+
+def _our_names(conf: Any, namespace: str | None) -> set[str]:
+    """Names without prefix of all our settings in the configuration, known or not."""
+    start = f"{namespace.lower()}_" if namespace else ""
+    plain = {str(name).lower() for name in conf}
+    named = {name.removeprefix(start) if start else name for name in plain}
+    return {name.removeprefix(PREFIX) for name in named if name.startswith(PREFIX)}

@@ -1,0 +1,180 @@
+"""One task's guard: its policy, compiled once, and the plan of each attempt."""
+
+import inspect
+import os
+from typing import TYPE_CHECKING, Any
+
+from celery._state import get_current_task
+from celery.exceptions import Ignore
+
+from effectonce.app import requests
+from effectonce.app.encoding import encode_failure, encode_result
+from effectonce.app.frames import Frame
+from effectonce.domain.claims import Claim
+from effectonce.domain.deliveries import Delivery
+from effectonce.domain.keys import Key, KeySource
+from effectonce.domain.policies import UNSET, Policy, Transactional
+from effectonce.errors import KeyInvalid, LedgerUnsuitable
+from effectonce.events import Name
+from effectonce.observers import log
+from effectonce.runtime.leased import LeasedAttempt
+from effectonce.runtime.plan import Encoded, Plan
+from effectonce.runtime.transactional import TransactionalAttempt
+
+if TYPE_CHECKING:
+    from effectonce.app.extension import EffectOnce
+
+
+class Guard:
+    """What is known about a guarded task before it is called."""
+
+    def __init__(self, once: "EffectOnce", task: Any, policy: Policy) -> None:
+        self.once = once
+        self.policy = policy
+        self.task_name = task.name
+        self._source = KeySource.compile(policy, task.name, body_signature(task))
+
+    @property
+    def takes_parent_key(self) -> bool:
+        """Whether a send of this task inside a guarded body is named by its parent's key."""
+        return self.policy.key is None
+
+    def check_key_at_call(self) -> None:
+        """Raise KeyInvalid when a call may not bring a key because the task names its own."""
+        if self.policy.key is not None and not self.policy.key_at_call:
+            raise KeyInvalid(
+                task=self.task_name,
+                part="effect_key",
+                reason="the task names its own key; give the policy key_at_call=True to take keys from calls",
+            )
+
+    def key_of(self, task: Any, request: Any, args: Any, kwargs: Any) -> Key:
+        """The key of this call, from its arguments and the headers of its message."""
+        headers = request.headers or {}
+        namespace = self.once.settings.namespace
+        return self._source.key(
+            args,
+            kwargs,
+            namespace=namespace if isinstance(namespace, str) else str(namespace(task, request)),
+            generation=headers.get(requests.AGAIN),
+            tick=None,
+            at_call=headers.get(requests.KEY),
+            parent=headers.get(requests.PARENT),
+            message_id=request.id,
+            http=None,
+        )
+
+    def frame(self, task: Any, request: Any, args: Any, kwargs: Any, outer: Frame | None) -> Frame:
+        """Set out on one attempt; raises KeyInvalid or KeyMissing when the call names no effect."""
+        delivery = requests.read_delivery(task, request)
+        key = self.key_of(task, request, args, kwargs)
+        fingerprint = self._source.fingerprint(args, kwargs)
+        frame = Frame(
+            task=task,
+            request=request,
+            guard=self,
+            key=key,
+            fingerprint=fingerprint,
+            claim=self._claim(key, delivery, fingerprint.to_bytes()),
+            delivery=delivery,
+            outer=outer,
+        )
+        frame.attempt = self._attempt(frame)
+        return frame
+
+    def _claim(self, key: Key, delivery: Delivery, fingerprint: bytes) -> Claim:
+        settings, policy = self.once.settings, self.policy
+        return Claim(
+            digest=key.digest,
+            key=str(key),
+            attempt=os.urandom(8),
+            identity=delivery.identity if delivery.task_id else os.urandom(16),
+            task_id=delivery.task_id,
+            fingerprint=fingerprint,
+            lease=_or(getattr(policy, "lease", UNSET), settings.lease_seconds),
+            max_takeovers=_or(policy.max_takeovers, settings.max_takeovers),
+            keep=_or(policy.keep_seconds, settings.keep_seconds),
+            retries=delivery.retries,
+            reenter=delivery.reenter,
+        )
+
+    def _attempt(self, frame: Frame) -> LeasedAttempt | TransactionalAttempt:
+        ledger = self.once.ledger
+        plan = self._plan(frame)
+        if not isinstance(self.policy, Transactional):
+            return LeasedAttempt(plan, ledger, self.once.keeper)
+        if not hasattr(ledger, "work"):
+            raise LedgerUnsuitable(
+                ledger=ledger.name, policy="Transactional", task=self.task_name, reason="it is not a SQL database"
+            )
+        return TransactionalAttempt(
+            plan, ledger, outer=_open_work(frame.outer), allow_escape=self.policy.allow_escape
+        )
+
+    def _plan(self, frame: Frame) -> Plan:
+        task = frame.task
+        return Plan(
+            claim=frame.claim,
+            delivery=frame.delivery,
+            encode=lambda result: self._encode(task, frame, result),
+            encode_failure=lambda error: encode_failure(task, error),
+            remember=self.policy.remember,
+            ignored=(Ignore,),
+            replaced=lambda: frame.replaced,
+            handed_on=lambda: frame.handed_on,
+            emit=log,
+            patience=frame.claim.lease if in_chunk() is None else 0.0,
+        )
+
+    def happened(self, frame: Frame, name: Name, **facts: Any) -> None:
+        """Emit an event about this call."""
+        self._plan(frame).happened(name, fence=frame.attempt.fence, **facts)
+
+    def _encode(self, task: Any, frame: Frame, result: Any) -> Encoded:
+        """Encode before the commit; keep what must go on, whatever its size (rules 6 and 14)."""
+        if result is None:
+            return Encoded(payload=None)
+        ignored = ignores_result(task, frame.request)
+        wanted = not ignored if self.policy.result is None else self.policy.result
+        if not wanted and ignored and not frame.delivery.continues:
+            return Encoded(payload=None, kept=False)
+        payload = encode_result(task, result)
+        fits = wanted and len(payload) <= self.once.settings.result_max_bytes
+        if fits or frame.delivery.continues:
+            return Encoded(payload=payload)
+        return Encoded(payload=None, kept=False)
+
+
+def body_signature(task: Any) -> inspect.Signature:
+    """The signature of a task's body, without ``self``."""
+    run = getattr(task, "_orig_run", None) or task.run
+    if inspect.isclass(task):
+        raw = inspect.getattr_static(task, "run")
+        signature = inspect.signature(run)
+        if isinstance(raw, staticmethod):
+            return signature
+        return signature.replace(parameters=list(signature.parameters.values())[1:])
+    return inspect.signature(run)
+
+
+def ignores_result(task: Any, request: Any) -> bool:
+    """Whether nobody will read the result: the call's own word before the task's."""
+    said = vars(request).get("ignore_result") if hasattr(request, "__dict__") else None
+    return bool(task.ignore_result if said is None else said)
+
+
+def _or(value: Any, default: Any) -> Any:
+    return default if value is UNSET else value
+
+
+def _open_work(outer: Frame | None) -> Any:
+    """The transaction that a call made inside a body joins, if that body has one."""
+    attempt = outer.attempt if outer is not None and outer.entered else None
+    return attempt.work if isinstance(attempt, TransactionalAttempt) else None
+
+
+def in_chunk() -> Any:
+    """The ``celery.starmap`` message that this thread is working on, None outside one."""
+    task = get_current_task()
+    inside = task is not None and task.name == "celery.starmap"
+    return task if inside and task.request.id and not task.request.is_eager else None

@@ -1,0 +1,38 @@
+"""Opening the ledger that a setting names."""
+
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from effectonce.errors import SettingsInvalid
+from effectonce.ports import LedgerStore
+
+_REDIS: Final = frozenset({"redis", "rediss", "unix", "valkey", "valkeys"})
+
+
+def open_ledger(source: Any, *, schema: str | None, create_schema: bool | None) -> LedgerStore:
+    """Make a store of a URL, an Engine, a sessionmaker or a scoped_session; connects to nothing yet.
+
+    Raises SettingsInvalid, without the URL's password, when nothing can be made of it.
+    """
+    scheme = urlsplit(source).scheme.partition("+")[0] if isinstance(source, str) else ""
+    if scheme == "memory":
+        from effectonce.stores.memory import MemoryLedger
+
+        return MemoryLedger.named(urlsplit(source).netloc or "default")
+    if scheme in _REDIS:
+        from effectonce.stores.redis.ledger import RedisLedger
+
+        return RedisLedger.open(source)
+    if scheme == "django":
+        raise SettingsInvalid(faults=["effectonce_ledger 'django' is not there yet in this version"])
+    return _open_sql(source, schema=schema, create_schema=create_schema)
+
+
+def _open_sql(source: Any, *, schema: str | None, create_schema: bool | None) -> LedgerStore:
+    from effectonce.stores.sql.ledger import SqlLedger
+
+    try:
+        return SqlLedger.open(source, schema=schema, create_schema=create_schema)
+    except (ImportError, TypeError, ValueError) as error:
+        fault = f"effectonce_ledger cannot be opened: {error}"
+        raise SettingsInvalid(faults=[fault]) from error

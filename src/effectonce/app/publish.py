@@ -1,0 +1,167 @@
+"""The seam that every message of the app passes.
+
+It is an instance attribute over ``app.amqp.send_task_message``, the one point that ``delay``, ``send_task``, every
+canvas, ``retry`` and ``replace`` cross (celery 5.4 to 5.7); Celery's own sender is resolved at the first send, so
+that installing reads no configuration. Here
+
+* ``effect_key=`` and ``effect_again=`` become headers (left alone, they would be message properties);
+* links of guarded tasks get ids that a second dispatch repeats (rule 6);
+* a retry of the body in this frame is kept back until the body is unwound, and gets its fence (rule 5);
+* a replacement with the same key is noticed (rule 5);
+* a child without a key of its own gets its parent's key and its ordinal;
+* a continuation that cannot be sent ends as a requeued message, not as a failure of work that is done (rule 6).
+"""
+
+import uuid
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from celery import signature
+from celery._state import get_current_task
+from celery.exceptions import Reject
+
+from effectonce.app import requests
+from effectonce.app.continuation import duty_of
+from effectonce.app.copies import kept_back
+from effectonce.app.frames import Frame, current_frame
+from effectonce.errors import KeyInvalid
+
+if TYPE_CHECKING:
+    from effectonce.app.extension import EffectOnce
+
+Send = Callable[..., Any]
+
+
+def install_seam(once: "EffectOnce", app: Any) -> None:
+    """Put the seam over this app's sender; a seam that is there already is wrapped, not lost."""
+    amqp = app.amqp
+    earlier = amqp.__dict__.get("send_task_message")
+    cell: list[Send] = [earlier] if earlier is not None else []
+
+    def send_task_message(producer: Any, name: str, message: Any, **options: Any) -> Any:
+        if not cell:
+            cell.append(amqp._create_task_sender())  # noqa: SLF001 - listed in celery_names
+        return _divert(once, cell[0], producer, name, message, options)
+
+    amqp.send_task_message = send_task_message
+
+
+def _divert(
+    once: "EffectOnce", send: Send, producer: Any, name: str, message: Any, options: dict[str, Any]
+) -> Any:
+    frame = current_frame()
+    task = once.app.tasks.get(name) if once.app.finalized else None
+    guard = once.guard_of(task) if task is not None else None
+    _keys_to_headers(name, message, options, guarded=guard)
+    if guard is not None:
+        _freeze_links(once.app, message)
+    if frame is not None and _is_retry(frame, message.headers):
+        _fenced(frame, options)
+        frame.retry = kept_back(once.confirmed, send, name, message, options)
+        return None
+    if frame is not None and frame.entered:
+        _note_replacement(frame, guard, task, message, options)
+        if guard is not None and guard.takes_parent_key:
+            header = f"{frame.claim.digest.hex()}#{frame.next_send()}"
+            _header(options, message, requests.PARENT, header)
+    return _send(send, producer, name, message, options)
+
+
+def _keys_to_headers(name: str, message: Any, options: dict[str, Any], *, guarded: Any) -> None:
+    for option, header in (("effect_key", requests.KEY), ("effect_again", requests.AGAIN)):
+        value = options.pop(option, None)
+        if value is None:
+            continue
+        if not isinstance(value, str) or not value:
+            raise KeyInvalid(task=name, part=option, reason=f"it must be text, not {type(value).__name__}")
+        if option == "effect_key" and guarded is not None:
+            guarded.check_key_at_call()
+        _header(options, message, header, value)
+
+
+def _header(options: dict[str, Any], message: Any, name: str, value: Any) -> None:
+    message.headers[name] = value
+    if options.get("headers"):
+        options["headers"] = {**options["headers"], name: value}
+
+
+def _freeze_links(app: Any, message: Any) -> None:
+    """Give each link an id made from its parent's, so that a continuation sent twice carries the same ids.
+
+    A link that is shared by several messages is copied first: freezing changes it.
+    """
+    body = message.body
+    if not isinstance(body, (tuple, list)) or not isinstance(body[2], dict):
+        return
+    parent = str(message.headers["id"])
+    for kind in ("callbacks", "errbacks"):
+        links = body[2].get(kind)
+        if links:
+            body[2][kind] = [_frozen(app, link, f"{parent}:{kind}:{at}") for at, link in enumerate(links)]
+
+
+def _frozen(app: Any, link: Any, name: str) -> Any:
+    copy = signature(_deep(link), app=app)
+    if not copy.options.get("task_id"):
+        copy.freeze(str(uuid.uuid5(uuid.NAMESPACE_OID, f"effectonce:{name}")))
+    return copy
+
+
+def _deep(value: Any) -> Any:
+    """A copy that shares no container; Celery's own `deepcopy` of a signature is shallow."""
+    if isinstance(value, dict):
+        return {key: _deep(each) for key, each in value.items()}
+    return [_deep(each) for each in value] if isinstance(value, (list, tuple)) else value
+
+
+def _is_retry(frame: Frame, headers: dict[str, Any]) -> bool:
+    delivery = frame.delivery
+    return (
+        bool(delivery.task_id)
+        and headers.get("id") == delivery.task_id
+        and headers.get("task") == delivery.task
+        and (headers.get("replaced_task_nesting") or 0) == delivery.nesting
+        and headers.get("retries") == delivery.retries + 1
+    )
+
+
+def _fenced(frame: Frame, options: dict[str, Any]) -> None:
+    """Let the retry carry the fence of its attempt, where that is committed, and no count of an earlier deferral."""
+    headers = {**(options.get("headers") or {})}
+    headers.pop(requests.DEFERRALS, None)
+    headers.pop(requests.FENCE, None)
+    committed = frame.attempt.committed
+    if committed is not None:
+        headers[requests.FENCE] = committed.fence
+    options["headers"] = headers
+
+
+def _note_replacement(frame: Frame, guard: Any, task: Any, message: Any, options: dict[str, Any]) -> None:
+    headers = message.headers
+    nesting = headers.get("replaced_task_nesting") or 0
+    if headers.get("id") != frame.delivery.task_id or nesting <= frame.delivery.nesting:
+        return
+    frame.replaced = True
+    if guard is not None:
+        request = Described(id=headers["id"], headers={**headers, **(options.get("headers") or {})})
+        key = guard.key_of(task, request, message.body[0], message.body[1])
+        frame.handed_on = key.digest == frame.claim.digest
+
+
+class Described:
+    """As much of a request as a key needs, for a message that is only being sent."""
+
+    def __init__(self, *, id: str, headers: dict[str, Any]) -> None:  # noqa: A002 - the request's own name
+        self.id = id
+        self.headers = headers
+
+
+def _send(send: Send, producer: Any, name: str, message: Any, options: dict[str, Any]) -> Any:
+    task = get_current_task()
+    duty = duty_of(task.request) if task is not None else None
+    if duty is None:
+        return send(producer, name, message, **options)
+    try:
+        return send(producer, name, message, **options)
+    except Exception as error:
+        raise Reject(error, requeue=True) from error

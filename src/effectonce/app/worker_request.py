@@ -1,0 +1,31 @@
+"""The request of a guarded task in the worker's main process.
+
+Celery 5.7 acknowledges a task whose child died after its SUCCESS was stored, and never counts its part of a chord: the
+chord hangs (hole H11). A guarded task may come back instead: its ledger knows that it is done, and the delivery
+goes on from there. So its request says that no success was stored.
+"""
+
+from typing import Any
+
+from kombu.utils.imports import symbol_by_name
+
+from effectonce import crashpoints
+
+
+class ComesBack:
+    """Mixed into the request class of a guarded task."""
+
+    def _success_was_stored(self) -> bool:
+        return False
+
+    def acknowledge(self) -> None:
+        crashpoints.crash_point("ack.before")
+        super().acknowledge()  # type: ignore[misc]
+
+
+def guarded_request(base: Any) -> Any:
+    """A class of requests like *base* (a class or its dotted name) whose tasks come back."""
+    cls = symbol_by_name(base)
+    if issubclass(cls, ComesBack):
+        return cls
+    return type(f"Guarded{cls.__name__}", (ComesBack, cls), {"__doc__": ComesBack.__doc__})
