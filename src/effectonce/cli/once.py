@@ -1,0 +1,133 @@
+"""``celery -A proj once``: look at the ledger of a project and create its tables."""
+
+import json
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any, Final
+
+import click
+
+from effectonce.cli import tables
+from effectonce.domain.claims import Entry, State
+from effectonce.errors import EffectOnceError, LedgerUnavailable
+from effectonce.ports import LedgerStore
+
+NOT_FOUND: Final = 3
+
+_as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+
+
+@click.group(name="once", help=__doc__)
+@click.pass_context
+def once(context: click.Context) -> None:
+    """Find the app's EffectOnce; without one there is nothing to command."""
+    app = context.obj.app
+    extension = getattr(app, "effectonce", None)
+    if extension is None:
+        message = (
+            "this app has no EffectOnce. Name the project with `celery -A proj once ...`, and write "
+            "`once = EffectOnce(app, ledger=...)` beside its app."
+        )
+        raise click.UsageError(message)
+    app.loader.import_default_modules()
+    context.obj = extension
+
+
+def _plain_errors(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Let an error of ours end a command with its own text and code 1, not with a traceback."""
+
+    @wraps(command)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return command(*args, **kwargs)
+        except EffectOnceError as error:
+            raise click.ClickException(str(error)) from error
+
+    return run
+
+
+@once.group()
+def schema() -> None:
+    """Create the ledger's tables."""
+
+
+@schema.command("create")
+@click.pass_obj
+@_plain_errors
+def create(extension: Any) -> None:
+    """Create what is missing; what is there stays."""
+    extension.ledger.create_schema()
+    extension.ledger.ping()
+    click.echo(f"the ledger at {extension.ledger.name} is ready")
+
+
+@once.command()
+@click.option("--ready", is_flag=True, help="Only probe: exit with 0 when the ledger answers, else with 1.")
+@_as_json
+@click.pass_obj
+@_plain_errors
+def status(extension: Any, *, ready: bool, as_json: bool) -> None:
+    """Say where the ledger is, whether it answers, and how many entries stand in which state."""
+    ledger: LedgerStore = extension.ledger
+    try:
+        ledger.ping()
+    except LedgerUnavailable as error:
+        if as_json:
+            click.echo(json.dumps({"ledger": ledger.name, "ready": False, "why": error.code}))
+        raise
+    if ready:
+        click.echo(json.dumps({"ledger": ledger.name, "ready": True}) if as_json else "ready")
+        return
+    counts = {state.name.lower(): number for state, number in ledger.counts().items()}
+    if as_json:
+        click.echo(json.dumps({"ledger": ledger.name, "ready": True, "entries": counts}))
+        return
+    click.echo(f"ledger  {ledger.name} answers")
+    for name in (state.name.lower() for state in State):
+        click.echo(f"{name:<10}{counts.get(name, 0):>12}")
+    if counts.get("unknown") or counts.get("poisoned"):
+        click.echo("some effects wait for a person: celery -A proj once list --state poisoned")
+
+
+@once.command("list")
+@click.option(
+    "--state", type=click.Choice([state.name.lower() for state in State]), help="Only entries in this state."
+)
+@click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="How many at most.")
+@_as_json
+@click.pass_obj
+@_plain_errors
+def list_(extension: Any, *, state: str | None, limit: int, as_json: bool) -> None:
+    """List entries, in the order of their digests."""
+    wanted = State[state.upper()] if state else None
+    entries = extension.ledger.entries(state=wanted, limit=limit + 1)
+    _print(entries[:limit], as_json=as_json)
+    if len(entries) > limit and not as_json:
+        click.echo(f"... and more; this shows {limit} (--limit)", err=True)
+
+
+@once.command()
+@click.argument("key")
+@_as_json
+@click.pass_obj
+@_plain_errors
+def show(extension: Any, *, key: str, as_json: bool) -> None:
+    """Show the effect KEY: its readable key, or the hex digest of its entry."""
+    found: Sequence[Entry] = extension.ledger.find(key)
+    if not found:
+        click.echo(f"no effect {key!r} in the ledger at {extension.ledger.name}", err=True)
+        raise SystemExit(NOT_FOUND)
+    if as_json:
+        _print(found, as_json=True)
+        return
+    for entry in found:
+        click.echo(tables.card(entry, held=len(extension.ledger.held(entry.digest))))
+
+
+def _print(entries: Sequence[Entry], *, as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps([tables.facts(entry) for entry in entries], indent=2))
+    elif entries:
+        click.echo(tables.table(entries))
+    else:
+        click.echo("no entries")
