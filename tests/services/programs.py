@@ -15,7 +15,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -103,8 +102,7 @@ def _apt(*words: str) -> str | None:
 
 @contextlib.contextmanager
 def _one_at_a_time() -> Iterator[None]:
-    path = Path(tempfile.gettempdir()) / f"effectonce-install-{os.geteuid()}.lock"
-    with path.open("w") as lock:
+    with (Path(sys.prefix) / ".services.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
