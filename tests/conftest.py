@@ -7,6 +7,7 @@ that leaves its server dead does no harm to the next one: asking for a place sta
 A server that cannot be had skips the test with the reason; where ``CI`` is set, it fails the test.
 """
 
+import contextlib
 import os
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -17,6 +18,14 @@ import pytest
 from tests.services import Fleet, Given, PostgreSQL, RabbitMQ, Redis, Server, ServiceMissing
 
 Own = TypeVar("Own", bound=Server)
+PLACES: dict[str, type[Redis | RabbitMQ | PostgreSQL]] = {
+    "redis_url": Redis,
+    "redis_server": Redis,
+    "amqp_url": RabbitMQ,
+    "rabbitmq_server": RabbitMQ,
+    "postgresql_url": PostgreSQL,
+    "postgresql_server": PostgreSQL,
+}
 
 
 @pytest.fixture(scope="session")
@@ -73,6 +82,17 @@ def postgresql_url(fleet: Fleet) -> Iterator[str]:
 def sqlite_url(tmp_path: Path) -> str:
     """The address of a file that does not exist yet."""
     return f"sqlite:///{tmp_path / 'effects.sqlite'}"
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Install what is missing now, where no test's time limit runs; a test that cannot have it will say so."""
+    if session.config.option.collectonly:
+        return
+    names = {name for item in session.items for name in getattr(item, "fixturenames", ())}
+    for kind in {PLACES[name] for name in names & PLACES.keys()}:
+        if not os.environ.get(kind.variable):
+            with contextlib.suppress(ServiceMissing):
+                kind.find()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -36,12 +36,31 @@ class PostgreSQL(Server):
         """The address of the maintenance database, as SQLAlchemy reads it."""
         return self._address("postgres")
 
+    @staticmethod
+    def find() -> Path:
+        """Return the folder of the server's programs, installing them if need be."""
+        found = programs.find("initdb")
+        if found:
+            return found.resolve().parent
+        reason = programs.install_debian("postgresql")
+        found = programs.find("initdb")
+        if found:
+            return found.resolve().parent
+        package = programs.install_registry("pgserver")
+        if package:
+            return package / "pginstall" / "bin"
+        message = (
+            f"no PostgreSQL: install the server (initdb, postgres), or set {PostgreSQL.variable} "
+            f"({reason}; the package pgserver could not be installed for this Python either)"
+        )
+        raise ServiceMissing(message)
+
     def prepare(self) -> None:
         """Find the programs and make the cluster."""
         self._account = plain_account()
         self._password = secrets.token_hex(8)
         self._numbers = itertools.count(1)
-        programs_folder = find_postgresql()
+        programs_folder = self.find()
         if not self._can_run(programs_folder / "initdb"):
             programs_folder = self._copy(programs_folder)
         self._programs = programs_folder
@@ -144,22 +163,3 @@ class PostgreSQL(Server):
     def _own(self, path: Path) -> None:
         if self._account is not None:
             os.chown(path, self._account.uid, self._account.gid)
-
-
-def find_postgresql() -> Path:
-    """Return the folder of the server's programs, installing them if need be."""
-    found = programs.find("initdb")
-    if found:
-        return found.resolve().parent
-    reason = programs.install_debian("postgresql")
-    found = programs.find("initdb")
-    if found:
-        return found.resolve().parent
-    package = programs.install_registry("pgserver")
-    if package:
-        return package / "pginstall" / "bin"
-    message = (
-        f"no PostgreSQL: install the server (initdb, postgres), or set {PostgreSQL.variable} "
-        f"({reason}; the package pgserver could not be installed for this Python either)"
-    )
-    raise ServiceMissing(message)

@@ -64,9 +64,22 @@ class RabbitMQ(Server):
         """The address of the default virtual host, which no test gets."""
         return self._address("%2F")
 
+    @staticmethod
+    def find() -> Path:
+        """Return the node's script, installing it if need be."""
+        found = programs.find("rabbitmq-server")
+        if found:
+            return found
+        reason = programs.install_debian("rabbitmq-server")
+        found = programs.find("rabbitmq-server")
+        if found:
+            return found
+        message = f"no RabbitMQ: install rabbitmq-server, or set {RabbitMQ.variable} ({reason}; the registry has none)"
+        raise ServiceMissing(message)
+
     def prepare(self) -> None:
         """Find the programs, write the configuration."""
-        self._program = find_rabbitmq()
+        self._program = self.find()
         self._distribution_port = free_port()
         (self.folder / "plugins").write_text("[].\n")
         (self.folder / "env.conf").touch()
@@ -145,19 +158,6 @@ class RabbitMQ(Server):
 
     def _address(self, host: str) -> str:
         return f"amqp://{USER}:{USER}@127.0.0.1:{self.port}/{host}"
-
-
-def find_rabbitmq() -> Path:
-    """Return the node's script, installing it if need be."""
-    found = programs.find("rabbitmq-server")
-    if found:
-        return found
-    reason = programs.install_debian("rabbitmq-server")
-    found = programs.find("rabbitmq-server")
-    if found:
-        return found
-    message = f"no RabbitMQ: install rabbitmq-server, or set {RabbitMQ.variable} ({reason}; the registry has none)"
-    raise ServiceMissing(message)
 
 
 def _erlang(program: str) -> Path:

@@ -32,9 +32,22 @@ class Redis(Server):
         """The address of database 0, which no test gets."""
         return f"redis://127.0.0.1:{self.port}/0"
 
+    @staticmethod
+    def find() -> Path:
+        """Return the program, installing it if need be."""
+        found = _installed()
+        if found:
+            return found
+        reason = programs.install_debian("redis-server")
+        found = _installed() or _embedded()
+        if found:
+            return found
+        message = f"no Redis: install redis-server or valkey-server, or set {Redis.variable} ({reason})"
+        raise ServiceMissing(message)
+
     def prepare(self) -> None:
         """Find the program."""
-        self._program = find_redis()
+        self._program = self.find()
         self._numbers = itertools.cycle(range(1, DATABASES))
 
     def command(self) -> Sequence[str]:
@@ -70,19 +83,6 @@ class Redis(Server):
         """Empty the database."""
         with redis.Redis.from_url(url) as client:
             client.flushdb()
-
-
-def find_redis() -> Path:
-    """Return the program, installing it if need be."""
-    found = _installed()
-    if found:
-        return found
-    reason = programs.install_debian("redis-server")
-    found = _installed() or _embedded()
-    if found:
-        return found
-    message = f"no Redis: install redis-server or valkey-server, or set {Redis.variable} ({reason})"
-    raise ServiceMissing(message)
 
 
 def _installed() -> Path | None:

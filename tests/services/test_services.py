@@ -196,6 +196,27 @@ def test_a_missing_server_says_what_to_install(own_fleet: Fleet, monkeypatch: py
         own_fleet.rabbitmq()
 
 
+@pytest.mark.parametrize(("ci", "outcome"), [("", "1 skipped"), ("true", "1 error")])
+def test_a_test_whose_server_is_missing_is_skipped_with_the_reason_and_fails_in_ci(ci: str, outcome: str) -> None:
+    code = """
+        import pytest
+        from tests.services import programs
+        programs.find = lambda name: None
+        pytest.main(["-p", "no:cacheprovider", "tests/services/test_services.py", "-k", "two_virtual_hosts"])
+    """
+    environment = {name: value for name, value in os.environ.items() if name != RabbitMQ.variable}
+    run = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        check=True,
+        capture_output=True,
+        text=True,
+        env={**environment, "CI": ci, "EFFECTONCE_TEST_INSTALL": "0"},
+        cwd=programs.ROOT,
+    )
+    assert outcome in run.stdout
+    assert "install rabbitmq-server, or set EFFECTONCE_TEST_AMQP_URL" in run.stdout
+
+
 def test_without_a_redis_the_embedded_one_serves(own_fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EFFECTONCE_TEST_INSTALL", "0")
     monkeypatch.setattr(programs, "find", lambda _: None)
