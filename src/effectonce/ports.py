@@ -165,7 +165,7 @@ class Work(Protocol):
         ...
 
 
-class Conflict(Exception):  # noqa: N818 - a signal between store and attempt, never seen by users
+class Conflict(Exception):
     """The database chose this transaction as the one to be run again (rule 13)."""
 
 

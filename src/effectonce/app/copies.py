@@ -17,7 +17,13 @@ from kombu.serialization import dumps
 from effectonce import crashpoints
 from effectonce.app import requests
 
-_LEAKED: Final = ("redelivered", "x-delivery-count", "x-first-death-queue", "x-first-death-reason", "x-first-death-exchange")
+_LEAKED: Final = (
+    "redelivered",
+    "x-delivery-count",
+    "x-first-death-queue",
+    "x-first-death-reason",
+    "x-first-death-exchange",
+)
 
 
 class Confirmed:

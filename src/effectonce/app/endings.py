@@ -30,7 +30,7 @@ from effectonce.errors import (
     ResultNotKept,
 )
 from effectonce.events import Name
-from effectonce.runtime.signals import Away, Fenced
+from effectonce.runtime.signals import Fenced
 
 HELD: Final = "HELD"
 """The state of a task whose message waits for a person."""
@@ -73,9 +73,7 @@ def fenced(frame: Frame, signal: Fenced) -> NoReturn:
 def _replay(frame: Frame, entry: Entry) -> Any:
     own = entry.identity == frame.claim.identity
     if not own and frame.guard.policy.on_duplicate == "raise":
-        raise EffectDuplicate(
-            task=frame.delivery.task, key=entry.key, at=_instant(entry.since), task_id=entry.task_id
-        )
+        raise EffectDuplicate(task=frame.delivery.task, key=entry.key, at=_instant(entry.since), task_id=entry.task_id)
     if entry.state is State.FAILED:
         _owe(frame, entry, marked=own and frame.delivery.fails_on)
         _happened(frame, entry)
@@ -233,9 +231,7 @@ def _show_held(frame: Frame, state: State) -> NoReturn:
 
 
 def _held_error(frame: Frame, entry: Entry, state: State) -> EffectHeld:
-    return EffectHeld(
-        task=frame.delivery.task, key=entry.key, state=state.name.lower(), since=_instant(entry.since)
-    )
+    return EffectHeld(task=frame.delivery.task, key=entry.key, state=state.name.lower(), since=_instant(entry.since))
 
 
 def _owe(frame: Frame, entry: Entry, *, marked: bool) -> None:

@@ -107,9 +107,7 @@ class Guard:
             raise LedgerUnsuitable(
                 ledger=ledger.name, policy="Transactional", task=self.task_name, reason="it is not a SQL database"
             )
-        return TransactionalAttempt(
-            plan, ledger, outer=_open_work(frame.outer), allow_escape=self.policy.allow_escape
-        )
+        return TransactionalAttempt(plan, ledger, outer=_open_work(frame.outer), allow_escape=self.policy.allow_escape)
 
     def _plan(self, frame: Frame) -> Plan:
         task = frame.task

@@ -90,9 +90,7 @@ def status(extension: Any, *, ready: bool, as_json: bool) -> None:
 
 
 @once.command("list")
-@click.option(
-    "--state", type=click.Choice([state.name.lower() for state in State]), help="Only entries in this state."
-)
+@click.option("--state", type=click.Choice([state.name.lower() for state in State]), help="Only entries in this state.")
 @click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="How many at most.")
 @_as_json
 @click.pass_obj

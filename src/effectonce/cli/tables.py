@@ -34,7 +34,9 @@ def table(entries: Sequence[Entry]) -> str:
     """Entries as aligned columns."""
     rows = [_HEAD, *[_row(entry) for entry in entries]]
     widths = [max(len(row[at]) for row in rows) for at in range(len(_HEAD))]
-    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows)
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    )
 
 
 def card(entry: Entry, *, held: int) -> str:

@@ -112,13 +112,9 @@ class Keeper:
             still = self._held.pop(held.granted.attempt, None)
         if still is not None:
             granted = held.granted
-            self._emit(
-                Event(name=Name.LEASE_LOST, key=held.key, attempt=granted.attempt.hex(), fence=granted.fence)
-            )
+            self._emit(Event(name=Name.LEASE_LOST, key=held.key, attempt=granted.attempt.hex(), fence=granted.fence))
 
 
 def _renewal(held: Held) -> Renewal:
     granted = held.granted
-    return Renewal(
-        digest=granted.digest, attempt=granted.attempt, fence=granted.fence, lease=held.lease.length
-    )
+    return Renewal(digest=granted.digest, attempt=granted.attempt, fence=granted.fence, lease=held.lease.length)

@@ -103,9 +103,7 @@ class LeasedAttempt:
             raise Refusal(judge(answer, self._plan.claim))
         self.granted = answer
         lease = Lease.asked(asked, length=self._plan.claim.lease)
-        self._held = self._holding.enter_context(
-            self._keeper.holding(answer, lease=lease, key=self._plan.claim.key)
-        )
+        self._held = self._holding.enter_context(self._keeper.holding(answer, lease=lease, key=self._plan.claim.key))
         name = Name.CLAIM_TAKEN_OVER if answer.takeover else Name.CLAIM_GRANTED
         self._plan.happened(name, fence=answer.fence, deaths=answer.deaths)
 

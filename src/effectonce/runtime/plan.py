@@ -42,9 +42,7 @@ class Plan:
 
     def completed(self, encoded: Encoded) -> Outcome:
         """The outcome of a body that returned."""
-        return Outcome(
-            state=State.COMPLETED, result=encoded.payload, kept=encoded.kept, keep=self.claim.keep
-        )
+        return Outcome(state=State.COMPLETED, result=encoded.payload, kept=encoded.kept, keep=self.claim.keep)
 
     def failed(self, error: Exception) -> Outcome:
         """The outcome of a body that failed in a way the policy remembers."""
@@ -53,9 +51,7 @@ class Plan:
     def ended_by_ignore(self) -> Outcome:
         """The outcome of a body that ended by `Ignore`: its result, if any, is the replacement's (rules 5 and 6)."""
         state = State.RELEASED if self.handed_on() else State.COMPLETED
-        return Outcome(
-            state=state, handed_over=self.replaced(), continued=True, kept=False, keep=self.claim.keep
-        )
+        return Outcome(state=state, handed_over=self.replaced(), continued=True, kept=False, keep=self.claim.keep)
 
     def happened(self, name: Name, fence: int = 0, **facts: Any) -> None:
         """Emit an event about this attempt."""

@@ -28,9 +28,7 @@ TURNS = 5
 class TransactionalAttempt:
     """One attempt at a `Transactional` effect: `run`, then one of the endings, then `close`."""
 
-    def __init__(
-        self, plan: Plan, store: TransactionalStore, *, outer: Work | None, allow_escape: bool
-    ) -> None:
+    def __init__(self, plan: Plan, store: TransactionalStore, *, outer: Work | None, allow_escape: bool) -> None:
         self._plan = plan
         self._store = store
         self._outer = outer
@@ -68,9 +66,7 @@ class TransactionalAttempt:
             raise Away(error) from error
         mine = entry is not None and committed is not None and entry.fence == committed.fence
         if entry is None or not mine or entry.attempt != self._plan.claim.attempt:
-            raise FenceRefused(
-                key=self._plan.claim.key, fence=self.fence, attempt=self._plan.claim.attempt.hex()
-            )
+            raise FenceRefused(key=self._plan.claim.key, fence=self.fence, attempt=self._plan.claim.attempt.hex())
 
     def ignored(self) -> None:
         """The body ended by `Ignore`: `run` has committed that."""
@@ -169,9 +165,7 @@ class TransactionalAttempt:
         if committed is None:
             return
         keep = self._plan.claim.keep
-        held = self._asked(
-            lambda: self._store.release(committed, retries=retries, reset=reset, keep=keep)
-        )
+        held = self._asked(lambda: self._store.release(committed, retries=retries, reset=reset, keep=keep))
         if not held:
             raise Fenced
         self._plan.happened(Name.EFFECT_RELEASED, fence=committed.fence, retries=retries)
