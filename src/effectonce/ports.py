@@ -6,10 +6,10 @@ when the store cannot be asked, and then nothing is known to have happened: a cl
 lease will end. Seconds are the store's own.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeGuard
 
 from effectonce.domain.claims import Claim, Entry, Granted, Outcome, Refused, State
 
@@ -192,4 +192,8 @@ class TransactionalStore(LedgerStore, Protocol):
 
 
 Sleep = Callable[[float], None]
-Entries = Iterator[Entry]
+
+
+def is_transactional(store: LedgerStore) -> TypeGuard[TransactionalStore]:
+    """Tell whether entries of *store* can commit together with the work."""
+    return hasattr(store, "work")

@@ -13,6 +13,7 @@ from celery.utils.log import get_logger
 from effectonce.domain.policies import Policy, Transactional
 from effectonce.errors import LedgerUnsuitable, SettingsInvalid
 from effectonce.observers import log
+from effectonce.ports import is_transactional
 from effectonce.runtime.loop import Loop
 from effectonce.runtime.rescuer import BATCH, Rescuer
 from effectonce.runtime.sentry import Sentry
@@ -40,9 +41,11 @@ class Checked(bootsteps.Step):
     label = "EffectOnce"
 
     def include_if(self, parent: Any) -> bool:
+        """Only where there is something to guard."""
         return bool(guarded_tasks(parent.app))
 
     def create(self, parent: Any) -> None:
+        """Read and check; what is raised here stops the start of the worker."""
         once, conf = parent.app.effectonce, parent.app.conf
         _ = once.settings
         if conf.worker_deduplicate_successful_tasks:
@@ -52,7 +55,7 @@ class Checked(bootsteps.Step):
             )
             raise SettingsInvalid(faults=[fault])
         for task in guarded_tasks(parent.app):
-            if isinstance(task.once, Transactional) and not hasattr(once.ledger, "work"):
+            if isinstance(task.once, Transactional) and not is_transactional(once.ledger):
                 facts = {"ledger": once.ledger.name, "policy": "Transactional", "task": task.name}
                 logger.error("%s", LedgerUnsuitable(**facts, reason="it is not a SQL database"))
 
@@ -68,9 +71,11 @@ class Rescues(bootsteps.StartStopStep):
         self._loop: Loop | None = None
 
     def include_if(self, parent: Any) -> bool:
+        """Only where there is something to guard."""
         return bool(guarded_tasks(parent.app))
 
     def start(self, parent: Any) -> None:
+        """Start the loop; a restart of the blueprint finds it running."""
         once = parent.app.effectonce
         rescuer = Rescuer(lambda: once.ledger, emit=log)
         interval = min(once.settings.lease_seconds / 2, 30.0)
@@ -78,6 +83,7 @@ class Rescues(bootsteps.StartStopStep):
         self._loop.start()
 
     def stop(self, _parent: Any) -> None:
+        """End the loop."""
         if self._loop is not None:
             self._loop.stop()
 
@@ -96,9 +102,11 @@ class Watches(bootsteps.StartStopStep):
         self._paused = False
 
     def include_if(self, parent: Any) -> bool:
+        """Only where there is something to guard."""
         return bool(guarded_tasks(parent.app))
 
     def start(self, parent: Any) -> None:
+        """Start the loop; a restart of the blueprint finds it running."""
         self._paused = False
         if self._loop is not None:
             return
@@ -118,6 +126,7 @@ class Watches(bootsteps.StartStopStep):
         self._loop.start()
 
     def shutdown(self, _parent: Any) -> None:
+        """End the loop."""
         if self._loop is not None:
             self._loop.stop()
             self._loop = None

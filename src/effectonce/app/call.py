@@ -27,7 +27,7 @@ from effectonce.app.frames import Frame, current_frame, within
 from effectonce.app.guard import Guard
 from effectonce.app.requests import read_delivery
 from effectonce.errors import LedgerUnavailable
-from effectonce.runtime.signals import Away, Fenced, Raised, Refusal, Remembered
+from effectonce.runtime.signals import Away, Fenced, Raised, Refusal, Remembered, Signal
 
 
 def outer_door(guard: Guard, task: Any, plain: Callable[..., Any], args: Any, kwargs: Any) -> Any:
@@ -65,36 +65,43 @@ def inner_door(frame: Frame, body: Callable[[], Any]) -> Any:
 def _go(frame: Frame, plain: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     try:
         result = plain(frame.task, *args, **kwargs)
-    except Refusal as refusal:
-        return endings.refused(frame, refusal.verdict)
-    except Remembered as remembered:
-        _owe(frame, continues=frame.delivery.fails_on)
-        raise remembered.error from None
-    except Away as signal:
-        endings.away(frame, signal.error)
-    except Fenced as signal:
-        endings.fenced(frame, signal)
-    except Raised as raised:
-        _settle(frame, frame.attempt.failed)
-        raise raised.error from raised.error.__cause__
+    except Signal as signal:
+        return _signalled(frame, signal)
     except Retry:
         _retry(frame)
         raise
     except Ignore:
-        _settle(frame, frame.attempt.ignored)
+        _settle(frame.attempt.ignored)
         raise
     except Reject:
-        _settle(frame, frame.attempt.abandoned)
+        _settle(frame.attempt.abandoned)
         raise
     except Exception:
-        _settle(frame, frame.attempt.failed)
+        _settle(frame.attempt.failed)
         raise
     except BaseException:
-        _settle(frame, frame.attempt.abandoned)
+        _settle(frame.attempt.abandoned)
         raise
     if frame.attempt.granted is not None:
         _owe(frame, continues=frame.delivery.continues)
     return result
+
+
+def _signalled(frame: Frame, signal: Signal) -> Any:
+    match signal:
+        case Refusal():
+            return endings.refused(frame, signal.verdict)
+        case Remembered():
+            _owe(frame, continues=frame.delivery.fails_on)
+            raise signal.error from None
+        case Raised():
+            _settle(frame.attempt.failed)
+            raise signal.error from signal.error.__cause__
+        case Away():
+            endings.away(frame, signal.error)
+        case Fenced():
+            endings.fenced(frame, signal)
+    raise signal
 
 
 def _retry(frame: Frame) -> None:
@@ -108,12 +115,12 @@ def _retry(frame: Frame) -> None:
         try:
             publish()
         except Exception as error:
-            _settle(frame, frame.attempt.abandoned)
+            _settle(frame.attempt.abandoned)
             raise Reject(error, requeue=True) from error
-    _settle(frame, frame.attempt.retried)
+    _settle(frame.attempt.retried)
 
 
-def _settle(frame: Frame, ending: Callable[[], None]) -> None:
+def _settle(ending: Callable[[], None]) -> None:
     """Write an ending. One that is fenced or cannot be written leaves the rest to the lease (rules 9 and 11)."""
     with suppress(Fenced, Away):
         ending()

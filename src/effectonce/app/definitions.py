@@ -1,7 +1,7 @@
 """A bad policy fails where its task is defined.
 
-``@app.task`` is lazy: the class is made when the app is finalized, far from the mistake. So the app's own ``task`` looks
-at the policy first. Tasks of ``@shared_task`` and class-based ones are looked at when they are bound.
+``@app.task`` is lazy: the class is made when the app is finalized, far from the mistake. So the app's own ``task``
+looks at the policy first. Tasks of ``@shared_task`` and class-based ones are looked at when they are bound.
 """
 
 import inspect

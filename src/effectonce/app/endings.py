@@ -47,20 +47,19 @@ def refused(frame: Frame, verdict: Verdict) -> Any:
         case Reused(entry=entry):
             raise _reused(frame, entry)
         case Busy():
-            _busy(frame, verdict)
+            return _busy(frame, verdict)
         case Poison(entry=entry):
-            _poison(frame, entry)
+            return _poison(frame, entry)
         case Held(entry=entry):
-            _hold(frame, entry)
-        case _:
-            assert_never(verdict)
+            return _hold(frame, entry)
+    assert_never(verdict)
 
 
 def away(frame: Frame, error: EffectOnceError) -> NoReturn:
     """End a delivery whose ledger could not be asked, or not to the end (rules 9 and 10)."""
     if not frame.delivery.deferrable:
         raise error
-    _put_off(frame, frame.guard.once.away_delay(frame.delivery, random.random()), why=error.code)
+    _put_off(frame, frame.guard.once.away_delay(frame.delivery), why=error.code)
 
 
 def fenced(frame: Frame, signal: Fenced) -> NoReturn:
@@ -178,7 +177,7 @@ def away_before_start(once: Any, task: Any, request: Any, delivery: Delivery, er
     """End a delivery whose ledger could not even be opened."""
     if not delivery.deferrable:
         raise error
-    delay = once.away_delay(delivery, random.random())
+    delay = once.away_delay(delivery)
     _send_copy(once, task, request, delay)
     raise Ignore(str(error))
 

@@ -1,6 +1,7 @@
 """`EffectOnce`: the one object that a user makes."""
 
 import os
+import random
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -115,12 +116,14 @@ class EffectOnce:
     @property
     def session(self) -> "Session":
         """The session of the transaction that this body's entry commits in; raises OutsideEffect elsewhere."""
-        return current_session()
+        found: Session = current_session()
+        return found
 
     @property
     def connection(self) -> "Connection":
         """The connection of the transaction that this body's entry commits in; raises OutsideEffect elsewhere."""
-        return current_connection()
+        found: Connection = current_connection()
+        return found
 
     def guard_of(self, task: Any) -> Guard | None:
         """The guard of a task, made once; None for a task without a policy."""
@@ -142,8 +145,9 @@ class EffectOnce:
         options = self.app.conf.broker_transport_options or {}
         return min(CAP, float(options.get("visibility_timeout") or default) / 3)
 
-    def away_delay(self, delivery: Delivery, jitter: float) -> float:
+    def away_delay(self, delivery: Delivery) -> float:
         """Seconds until a delivery looks again whose ledger could not be asked."""
+        jitter = random.random()  # noqa: S311 - jitter, not a secret
         return away_delay(deferrals=delivery.deferrals, jitter=jitter, cap=self.longest_delay)
 
 

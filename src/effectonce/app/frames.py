@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 class Frame:
     """One guarded call.
 
-    *begun*: its attempt was started. *entered*: this thread is in its body. *retry*: publishes the retry that the body asked for, once the body is unwound.
-    *replaced*: the body sent a replacement; *handed_on*: one with this same key. *sends*: how many messages the body has sent.
+    *begun*: its attempt was started. *entered*: this thread is in its body. *retry*: publishes the retry that the body
+    asked for, once the body is unwound. *replaced*: the body sent a replacement; *handed_on*: one with this same key.
+    *sends*: how many messages the body has sent.
     """
 
     task: Any

@@ -17,6 +17,7 @@ from effectonce.domain.policies import UNSET, Policy, Transactional
 from effectonce.errors import KeyInvalid, LedgerUnsuitable
 from effectonce.events import Name
 from effectonce.observers import log
+from effectonce.ports import is_transactional
 from effectonce.runtime.leased import LeasedAttempt
 from effectonce.runtime.plan import Encoded, Plan
 from effectonce.runtime.transactional import TransactionalAttempt
@@ -103,10 +104,9 @@ class Guard:
         plan = self._plan(frame)
         if not isinstance(self.policy, Transactional):
             return LeasedAttempt(plan, ledger, self.once.keeper)
-        if not hasattr(ledger, "work"):
-            raise LedgerUnsuitable(
-                ledger=ledger.name, policy="Transactional", task=self.task_name, reason="it is not a SQL database"
-            )
+        if not is_transactional(ledger):
+            facts = {"ledger": ledger.name, "policy": "Transactional", "task": self.task_name}
+            raise LedgerUnsuitable(**facts, reason="it is not a SQL database")
         return TransactionalAttempt(plan, ledger, outer=_open_work(frame.outer), allow_escape=self.policy.allow_escape)
 
     def _plan(self, frame: Frame) -> Plan:

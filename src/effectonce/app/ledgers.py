@@ -16,11 +16,11 @@ def open_ledger(source: Any, *, schema: str | None, create_schema: bool | None) 
     """
     scheme = urlsplit(source).scheme.partition("+")[0] if isinstance(source, str) else ""
     if scheme == "memory":
-        from effectonce.stores.memory import MemoryLedger
+        from effectonce.stores.memory import MemoryLedger  # noqa: PLC0415 - only the store in use is loaded
 
         return MemoryLedger.named(urlsplit(source).netloc or "default")
     if scheme in _REDIS:
-        from effectonce.stores.redis.ledger import RedisLedger
+        from effectonce.stores.redis.ledger import RedisLedger  # noqa: PLC0415 - only the store in use is loaded
 
         return RedisLedger.open(source)
     if scheme == "django":
@@ -29,7 +29,7 @@ def open_ledger(source: Any, *, schema: str | None, create_schema: bool | None) 
 
 
 def _open_sql(source: Any, *, schema: str | None, create_schema: bool | None) -> LedgerStore:
-    from effectonce.stores.sql.ledger import SqlLedger
+    from effectonce.stores.sql.ledger import SqlLedger  # noqa: PLC0415 - only the store in use is loaded
 
     try:
         return SqlLedger.open(source, schema=schema, create_schema=create_schema)

@@ -46,7 +46,9 @@ def install_seam(once: "EffectOnce", app: Any) -> None:
     amqp.send_task_message = send_task_message
 
 
-def _divert(once: "EffectOnce", send: Send, producer: Any, name: str, message: Any, options: dict[str, Any]) -> Any:
+def _divert(  # noqa: PLR0917 - the arguments of the seam itself
+    once: "EffectOnce", send: Send, producer: Any, name: str, message: Any, options: dict[str, Any]
+) -> Any:
     frame = current_frame()
     task = once.app.tasks.get(name) if once.app.finalized else None
     guard = once.guard_of(task) if task is not None else None

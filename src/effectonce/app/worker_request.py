@@ -19,6 +19,7 @@ class ComesBack:
         return False
 
     def acknowledge(self) -> None:
+        """Acknowledge as ever; a test may kill before it."""
         crashpoints.crash_point("ack.before")
         super().acknowledge()  # type: ignore[misc]
 

@@ -41,7 +41,8 @@ class LeasedAttempt:
         try:
             result = body()
         except self._plan.remember as error:
-            self._settle(lambda granted: self._store.complete(granted, self._plan.failed(error)))
+            failure = self._plan.failed(error)
+            self._settle(lambda granted: self._store.complete(granted, failure))
             raise Remembered(error) from error
         except FenceRefused as error:
             raise Fenced from error

@@ -24,7 +24,8 @@ class Plan:
     """One attempt: what it claims, because of which delivery, and how its outcome is written.
 
     *ignored*: exceptions by which a body says that it ended well without a result. *replaced*: whether such
-    a body sent a replacement; *handed_on*: one under this same key. *patience*: seconds that a call which cannot be put off waits.
+    a body sent a replacement; *handed_on*: one under this same key. *patience*: seconds that a call which cannot be
+    put off waits.
     """
 
     claim: Claim

@@ -1,7 +1,7 @@
 """The sentry: watches whether the ledger answers, so that a worker without one stops taking messages (rule 9).
 
-Deferring each message while the ledger is away is right, and wasteful: every worker would copy the whole queue round and
-round. After a few silent looks the worker stops consuming and keeps what it holds; one answer starts it again.
+Deferring each message while the ledger is away is right, and wasteful: every worker would copy the whole queue round
+and round. After a few silent looks the worker stops consuming and keeps what it holds; one answer starts it again.
 """
 
 from collections.abc import Callable
