@@ -1,7 +1,17 @@
-"""Decisions, and nothing else: no clock, no chance, no file, no socket.
+"""The protocol, as decisions without a clock, without chance and without I/O.
 
-A *policy* says how a task takes effect. A *key* names one effect by its meaning, a *fingerprint* tells its arguments. A
-*claim* asks a ledger for the right to carry it out, and `claims.admit` and `claims.judge` say what follows. A *lease*
-is what a holder believes of its right, `deferral` how long those wait that have none. The model in ``tests/model``
-walks all states of these same decisions.
+A *policy* is what a task says about its effect. From it and a call's arguments come a *key*, the name of the effect,
+and a *fingerprint*, by which a key that is used for something else is noticed. Every process and every attempt comes to the
+same ones, whoever sent the message. A *claim* on the key is granted or judged; a *lease* says how long its holder may
+believe in it; a *deferral* how long the others wait.
+
+Each decision takes what is known and returns what to do. So it can be tested by itself, and run through every
+interleaving by a model. Stores say the same in SQL and Lua, and are held to it.
+
+::
+
+    policy ── check ──> templates, callables, options        when the task is defined
+    call ──> arguments ──> keys ──> plain, canonical (bytes), readable (text)
+                      └──> fingerprints
+    delivery + entry ──> claims ──> leases, deferral
 """

@@ -1,0 +1,198 @@
+"""What a task promises about its effect: the option ``once=``.
+
+A policy only keeps what it was given. It is checked against the task when the task is defined, where the task's name is
+known: then one error lists every fault. Options that come with a later part of the library are refused by name, never
+accepted and ignored.
+"""
+
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from enum import Enum
+from typing import Any, Final, Literal, TypedDict, Unpack
+
+from effectonce.domain.callables import callable_faults
+from effectonce.domain.options import choice_faults, name_faults, unknown_option, value_faults
+from effectonce.domain.templates import TemplateFaulty, read_template
+from effectonce.errors import PolicyInvalid
+
+
+class Unset(Enum):
+    """The type of `UNSET`."""
+
+    UNSET = "unset"
+
+    def __repr__(self) -> str:
+        return "UNSET"
+
+
+class Message(Enum):
+    """The type of `MESSAGE`."""
+
+    MESSAGE = "message"
+
+    def __repr__(self) -> str:
+        return "MESSAGE"
+
+
+UNSET: Final = Unset.UNSET
+"""Not given: the setting counts. It differs from None, which is a value of some options."""
+
+MESSAGE: Final = Message.MESSAGE
+"""As a key: the message's id. Weaker than a key from the arguments: a redelivery is noticed, a second call is not."""
+
+KeyOption = str | Callable[..., Any] | Message | None
+Seconds = float | timedelta
+
+
+class Options(TypedDict, total=False):
+    """The options that all policies share."""
+
+    scope: str | None
+    on_duplicate: Literal["replay", "raise"]
+    on_busy: Literal["defer", "skip", "raise"]
+    remember: Sequence[type[Exception]]
+    fingerprint: Literal["all"] | Sequence[str] | None
+    keep: Seconds | Unset | None
+    result: bool | None
+    max_takeovers: int | Unset
+    mode: Literal["enforce"] | Unset
+    key_at_call: bool
+
+
+_DEFAULTS: Final[Options] = {
+    "scope": None,
+    "on_duplicate": "replay",
+    "on_busy": "defer",
+    "remember": (),
+    "fingerprint": "all",
+    "keep": UNSET,
+    "result": None,
+    "max_takeovers": UNSET,
+    "mode": UNSET,
+    "key_at_call": False,
+}
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Policy:
+    """What all policies share; use `Transactional` or `Leased`.
+
+    *key*: a template over the parameters (``"charge:{order_id}"``), a callable of the same arguments, `MESSAGE`, or
+    None for a task that is named by its call. *scope* keeps tasks apart: their name unless given. *remember*: exceptions
+    that are a definitive outcome and are replayed; others release the key. *fingerprint*: which arguments have to be
+    the same under one key. *keep*: the life of a finished entry, None for ever. *result*: whether the result is kept;
+    None follows ``ignore_result``. *key_at_call*: every call brings its key, as ``effect_key=``.
+    """
+
+    key: KeyOption
+    scope: str | None
+    on_duplicate: Literal["replay", "raise"]
+    on_busy: Literal["defer", "skip", "raise"]
+    remember: tuple[type[Exception], ...]
+    fingerprint: Literal["all"] | tuple[str, ...] | None
+    keep: Seconds | Unset | None
+    result: bool | None
+    max_takeovers: int | Unset
+    mode: Literal["enforce"] | Unset
+    key_at_call: bool
+    unknown: tuple[str, ...] = field(repr=False)
+
+    def __init__(self, key: KeyOption = None, **options: Unpack[Options]) -> None:
+        given: dict[str, Any] = {**_DEFAULTS, **options}
+        _put(self, key=key, unknown=tuple(name for name in given if name not in _DEFAULTS))
+        _put(self, **{name: _settled(given[name]) for name in _DEFAULTS})
+
+    @property
+    def keep_seconds(self) -> float | Unset | None:
+        """*keep* in seconds; None for ever."""
+        return self.keep.total_seconds() if isinstance(self.keep, timedelta) else self.keep
+
+    def check(self, task_name: str, signature: inspect.Signature) -> None:
+        """Raise PolicyInvalid with every fault, *signature* being that of the task's body without ``self``."""
+        faults = [*self._option_faults(), *self._key_faults(task_name, signature)]
+        faults += name_faults(self.fingerprint, tuple(signature.parameters))
+        if faults:
+            raise PolicyInvalid(task=task_name, faults=faults)
+
+    def _own_options(self) -> dict[str, Any]:
+        """The options that this policy has beyond the shared ones."""
+        return {}
+
+    def _option_faults(self) -> Iterable[str]:
+        if type(self) is Policy:
+            yield "Policy is what all policies share; use Transactional or Leased"
+        options = {**{name: getattr(self, name) for name in _DEFAULTS}, **self._own_options()}
+        for name in self.unknown:
+            yield unknown_option(type(self).__name__, name, tuple(options))
+        for name, value in options.items():
+            if value is not UNSET:
+                yield from choice_faults(name, value)
+                yield from value_faults(name, value)
+
+    def _key_faults(self, task_name: str, signature: inspect.Signature) -> Iterable[str]:
+        key: Any = self.key
+        if isinstance(key, str):
+            try:
+                read_template(key, tuple(signature.parameters), task=task_name)
+            except TemplateFaulty as faulty:
+                yield from faulty.faults
+        elif callable(key) and not isinstance(key, type):
+            yield from callable_faults(key, signature)
+        elif key is not None and key is not MESSAGE:
+            yield f"key={key!r}: it must be a template, a callable, MESSAGE or None"
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Transactional(Policy):
+    """The entry, the work and the messages commit together in the ledger's database, or not at all.
+
+    *allow_escape* permits a body to end its own transaction; what it did before then is not undone with the rest.
+    """
+
+    allow_escape: bool
+
+    def __init__(self, key: KeyOption = None, *, allow_escape: bool = False, **options: Unpack[Options]) -> None:
+        Policy.__init__(self, key, **options)
+        _put(self, allow_escape=allow_escape)
+
+    def _own_options(self) -> dict[str, Any]:
+        return {"allow_escape": self.allow_escape}
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Leased(Policy):
+    """One holder at a time acts, each with a larger fence, and shows the outside the same idempotency key.
+
+    *lease*: seconds that a hold lasts without renewal. *on_unknown*: what becomes of a step that was begun and whose
+    end nobody saw; ``"retry"`` runs it again with the same key.
+    """
+
+    lease: float | Unset
+    on_unknown: Literal["retry"]
+
+    def __init__(
+        self,
+        key: KeyOption = None,
+        *,
+        lease: Seconds | Unset = UNSET,
+        on_unknown: Literal["retry"] = "retry",
+        **options: Unpack[Options],
+    ) -> None:
+        Policy.__init__(self, key, **options)
+        seconds = lease.total_seconds() if isinstance(lease, timedelta) else lease
+        _put(self, lease=seconds, on_unknown=on_unknown)
+
+    def _own_options(self) -> dict[str, Any]:
+        return {"lease": self.lease, "on_unknown": self.on_unknown}
+
+
+def _put(policy: Policy, **values: Any) -> None:
+    for name, value in values.items():
+        object.__setattr__(policy, name, value)
+
+
+def _settled(value: Any) -> Any:
+    """A tuple of what was given as another collection, so that nobody changes it afterwards."""
+    return tuple(value) if isinstance(value, (list, set, frozenset)) else value
