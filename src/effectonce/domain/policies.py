@@ -15,7 +15,7 @@ from typing import Any, Final, Literal, TypedDict, Unpack
 from effectonce.domain.callables import callable_faults
 from effectonce.domain.options import choice_faults, name_faults, unknown_option, value_faults
 from effectonce.domain.templates import TemplateFaulty, read_template
-from effectonce.errors import PolicyInvalid
+from effectonce.errors import NotInstalled, PolicyInvalid
 
 
 class Unset(Enum):
@@ -104,6 +104,17 @@ class Policy:
         _put(self, key=key, unknown=tuple(name for name in given if name not in _DEFAULTS))
         _put(self, **{name: _settled(given[name]) for name in _DEFAULTS})
 
+    def __set_name__(self, owner: Any, name: str) -> None:
+        """Prepare the task class that carries this policy, while what its author wrote can still be told apart.
+
+        It is acknowledged late and comes back when its worker is lost, unless it says otherwise. And until an
+        EffectOnce guards its app it refuses to run: unguarded in silence would be worse.
+        """
+        for option in ("acks_late", "reject_on_worker_lost"):
+            if getattr(owner, option, None) is None:
+                setattr(owner, option, True)
+        owner.__call__ = _refusing(owner.__call__)
+
     @property
     def keep_seconds(self) -> float | Unset | None:
         """*keep* in seconds; None for ever."""
@@ -186,6 +197,15 @@ class Leased(Policy):
 
     def _own_options(self) -> dict[str, Any]:
         return {"lease": self.lease, "on_unknown": self.on_unknown}
+
+
+def _refusing(plain: Callable[..., Any]) -> Callable[..., Any]:
+    def __call__(task: Any, /, *args: Any, **kwargs: Any) -> Any:  # noqa: N807 - it is one
+        if getattr(task.app, "effectonce", None) is None:
+            raise NotInstalled(task=task.name)
+        return plain(task, *args, **kwargs)
+
+    return __call__
 
 
 def _put(policy: Policy, **values: Any) -> None:
