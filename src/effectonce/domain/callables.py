@@ -39,11 +39,14 @@ def callable_faults(key: Callable[..., Any], signature: Signature) -> Iterable[s
     if inspect.iscoroutinefunction(key):
         yield "key: it is a coroutine function; a key is made without waiting"
         return
-    if names_taken(key, signature) is not None or _is_open(signature):
-        return
     own = _signature_of(key)
-    if own is None:
-        return
+    if own is not None and not own.parameters:
+        yield f"key: the callable {_called(key)}() takes no argument, so it would name one effect for ever"
+    elif own is not None and names_taken(key, signature) is None and not _is_open(signature):
+        yield from _misfits(key, own, signature)
+
+
+def _misfits(key: Callable[..., Any], own: Signature, signature: Signature) -> Iterable[str]:
     try:
         own.bind(*_places(signature, positional=True), **dict.fromkeys(_places(signature, positional=False)))
     except TypeError as error:

@@ -53,6 +53,8 @@ class Fingerprint:
 
     def names_that_differ(self, recorded: bytes) -> tuple[str, ...]:
         """The arguments of this call, among the first eight, that the recorded call did not have with this value."""
+        if not recorded:
+            return ()
         known = set(Fingerprint.from_bytes(recorded).each)
         return tuple(name for name, each in zip(self.names, self.each, strict=True) if each not in known)
 
@@ -64,13 +66,13 @@ def names_that_differ(received: Fingerprint, recorded: bytes) -> tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class _Argument:
-    """One parameter. *default* is its encoded default, None if it has none that can be encoded."""
+    """One parameter. *default* is its default, encoded; None if it has none, or one that cannot be."""
 
     place: int
     name: str
     written: bytes
     default: bytes | None
-    plain_default: Any
+    given_default: Any
 
 
 class Fingerprinter:
@@ -81,12 +83,12 @@ class Fingerprinter:
     def __init__(self, signature: Signature, counts: Callable[[str], bool], *, task: str) -> None:
         parameters = list(enumerate(signature.parameters.values()))
         counted = [(place, each) for place, each in parameters if counts(each.name)]
-        spread = [place for place, each in counted if each.kind is Parameter.VAR_KEYWORD]
-        only = {each.name for _, each in parameters if each.kind is Parameter.POSITIONAL_ONLY}
+        spread = {place for place, each in parameters if each.kind is Parameter.VAR_KEYWORD}
         self._task = task
-        self._spread = spread[0] if spread and not only else None
+        self._spread = next((place for place, _ in counted if place in spread), None)
         self._arguments = sorted(
-            (_argument(place, each) for place, each in counted if place != self._spread), key=lambda each: each.name
+            (_argument(place, each, open_=bool(spread)) for place, each in counted if place not in spread),
+            key=lambda each: each.name,
         )
 
     def take(self, values: Sequence[Any]) -> Fingerprint:
@@ -102,7 +104,7 @@ class Fingerprinter:
 
     def _encoded(self, argument: _Argument, value: Any) -> bytes | None:
         """Encode a value, None when it stands at its default."""
-        if value is argument.plain_default:
+        if value is argument.given_default:
             return None
         written = self._encode(argument.name, value)
         return None if written == argument.default else written
@@ -125,15 +127,16 @@ class Fingerprinter:
 NOT_TAKEN: Final = Fingerprint()
 
 
-def _argument(place: int, parameter: Parameter) -> _Argument:
+def _argument(place: int, parameter: Parameter, *, open_: bool) -> _Argument:
+    """Look at a parameter. In an *open_* signature, one with ``**kwargs``, a keyword argument may have its name too."""
     name, default = parameter.name, parameter.default
     written = encode_text(name)
+    if open_ and parameter.kind in {Parameter.POSITIONAL_ONLY, Parameter.VAR_POSITIONAL}:
+        written = b"/" + written
     if parameter.kind is Parameter.VAR_POSITIONAL:
-        return _Argument(place, name, written, encode_argument([]), ())
-    if parameter.kind is Parameter.VAR_KEYWORD:
-        return _Argument(place, name, written, encode_argument({}), {})
+        default = ()
     if default is Parameter.empty:
-        return _Argument(place, name, written, None, Parameter.empty)
+        return _Argument(place, name, written, None, default)
     try:
         return _Argument(place, name, written, encode_argument(default), default)
     except (NotPlain, RecursionError):

@@ -13,6 +13,8 @@ _LATER: Final = {
 }
 """Options that the design has and this version does not."""
 
+_ELSEWHERE: Final = {"lease": "Leased", "on_unknown": "Leased", "allow_escape": "Transactional"}
+
 _CHOICES: Final[Mapping[str, tuple[object, ...]]] = {
     "on_duplicate": ("replay", "raise"),
     "on_busy": ("defer", "skip", "raise"),
@@ -34,6 +36,8 @@ def unknown_option(policy: str, name: str, options: Sequence[str]) -> str:
     """Say what may be meant by an option that there is not."""
     if name in _LATER:
         return f"{_LATER[name]}, which is not there yet in this version"
+    if name in _ELSEWHERE:
+        return f"{policy} has no option {name!r}; {_ELSEWHERE[name]} has"
     return f"{policy} has no option {name!r}; {nearest(name, options)}"
 
 
@@ -78,7 +82,7 @@ def _is_name(value: object) -> bool:
 def _is_span(value: object) -> bool:
     if isinstance(value, timedelta):
         return value > timedelta()
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value) and value > 0
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < math.inf
 
 
 def _is_life(value: object) -> bool:

@@ -39,7 +39,7 @@ def _plain_datetime(value: datetime) -> datetime:
 
 
 _BASES: Final[tuple[tuple[type, Callable[[Any], Any]], ...]] = (
-    (str, lambda value: "".join(str.__iter__(value))),
+    (str, str.__str__),
     (int, int.__index__),
     (float, float.__float__),
     (list, lambda value: list(list.__iter__(value))),
@@ -89,7 +89,7 @@ def item_name(key: Any) -> Any:
     """Make of a dict's key what JSON makes of it: text, where it can."""
     match key:
         case str():
-            return "".join(str.__iter__(key))
+            return str.__str__(key)
         case None:
             return "null"
         case bool():

@@ -80,10 +80,10 @@ class Policy:
     """What all policies share; use `Transactional` or `Leased`.
 
     *key*: a template over the parameters (``"charge:{order_id}"``), a callable of the same arguments, `MESSAGE`, or
-    None for a task that is named by its call. *scope* keeps tasks apart: their name unless given. *remember*: exceptions
-    that are a definitive outcome and are replayed; others release the key. *fingerprint*: which arguments have to be
-    the same under one key. *keep*: the life of a finished entry, None for ever. *result*: whether the result is kept;
-    None follows ``ignore_result``. *key_at_call*: every call brings its key, as ``effect_key=``.
+    None for a task that is named by its call. *scope* keeps tasks apart: their name unless given. *remember*:
+    exceptions that are a definitive outcome and are replayed; others release the key. *fingerprint*: which arguments
+    have to be the same under one key. *keep*: the life of a finished entry, None for ever. *result*: whether the result
+    is kept; None follows ``ignore_result``. *key_at_call*: every call brings its key, as ``effect_key=``.
     """
 
     key: KeyOption

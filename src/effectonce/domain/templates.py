@@ -1,8 +1,9 @@
 """A key's template: literal text, and parts that are taken from the arguments.
 
 ``{order_id}``, ``{order.id}``, ``{items[0]}``, ``{order.lines[0].sku}``; ``{tick}`` is the instant of the schedule
-that sent the message. Nothing is called, converted or formatted: a key is made of values, and their text is not for the template to
-change. An item of a dict is looked up by text first, because JSON makes text of whole-number names.
+that sent the message, unless the task has a parameter of that name. Nothing is called, converted or formatted: a key is
+made of values, and their text is not for the template to change. An item of a dict is looked up by text first, because
+JSON makes text of whole-number names.
 """
 
 import re
@@ -57,13 +58,16 @@ class Item:
     def of(self, value: Any) -> Any:
         """Take the item; raises NotPlain when there is none."""
         names = [self.name, int(self.name)] if self.name.isdecimal() else [self.name]
-        for name in names if isinstance(value, dict) else names[-1:]:
-            try:
-                return value[name]
-            except (LookupError, TypeError):
-                continue
         message = f"{kind(value)} has no item [{self.name}]"
-        raise NotPlain(message)
+        if isinstance(value, dict):
+            for name in names:
+                if name in value:
+                    return value[name]
+            raise NotPlain(message)
+        try:
+            return value[names[-1]]
+        except (LookupError, TypeError):
+            raise NotPlain(message) from None
 
 
 @dataclass(frozen=True, slots=True)
