@@ -36,18 +36,23 @@ class LedgerStore(Protocol):
         """Grant as `domain.claims.admit` says, committed, without waiting for anybody who holds the key.
 
         A granted claim leaves the entry CLAIMED with the claim's fingerprint, identity, task id and lease, and
-        with no result. After a crash of the caller it stands until its lease ends.
+        with no result. After a crash of the caller it stands until its lease ends. Asked again by the attempt that
+        holds it (the answer was lost on the way), it gives the same grant; nothing is counted twice.
         """
         ...
 
     def complete(self, granted: Granted, outcome: Outcome) -> bool:
-        """End the claim for good, if its fence and attempt still hold the entry; False means fenced."""
+        """End the claim for good, if its fence and attempt still hold the entry; False means fenced.
+
+        True again, and nothing written, when this attempt has completed it before: the answer may have been lost.
+        """
         ...
 
     def release(self, granted: Granted, *, retries: int, reset: bool, keep: float | None) -> bool:
         """Let the key go, keeping fence and attempts; *reset* sets deaths to 0. False means fenced.
 
         *retries* is the number that the retry's message carries; a failure writes 0. The tombstone lives *keep*.
+        True again while the key is free and no other attempt has had it since: the answer may have been lost.
         """
         ...
 
@@ -59,7 +64,11 @@ class LedgerStore(Protocol):
         ...
 
     def poison(self, entry: Entry, message: bytes) -> bool:
-        """Set the entry aside as POISONED, if it still has this fence and attempt, and keep *message* with it."""
+        """Set the entry aside as POISONED, and keep *message* with it, if nothing has moved since *entry* was read.
+
+        That is: same fence, attempt and state, so a holder that completes late is not buried. True again, with the
+        message kept once, when it has been poisoned before.
+        """
         ...
 
     def hold(self, digest: bytes, message: bytes) -> None:

@@ -104,6 +104,10 @@ def admit(entry: Entry | None, claim: Claim, micros: int) -> Granted | Refused:
     """Say whether a claim is granted, *micros* being the ledger's clock in microseconds."""
     if entry is None:
         return _grant(claim, fence=next_fence(0, micros), takeover=False, deaths=0, attempts=1)
+    if is_repeated(entry, claim):
+        return _grant(
+            claim, fence=entry.fence, takeover=entry.deaths > 0, deaths=entry.deaths, attempts=entry.attempts
+        )
     fence, attempts = next_fence(entry.fence, micros), entry.attempts + 1
     if is_reentry(entry, claim):
         return _grant(claim, fence=fence, takeover=False, deaths=entry.deaths, attempts=attempts)
@@ -112,6 +116,11 @@ def admit(entry: Entry | None, claim: Claim, micros: int) -> Granted | Refused:
     if is_takeover(entry, claim):
         return _grant(claim, fence=fence, takeover=True, deaths=entry.deaths + 1, attempts=attempts)
     return Refused(entry=entry)
+
+
+def is_repeated(entry: Entry, claim: Claim) -> bool:
+    """The attempt holds it already and asks again, its first answer lost on the way: never its own rival."""
+    return entry.state is State.CLAIMED and entry.attempt == claim.attempt and entry.lease_left > 0
 
 
 def is_reentry(entry: Entry, claim: Claim) -> bool:
