@@ -101,8 +101,14 @@ def flaky(self: Any, order_id: int, failures: int) -> str:
     return f"at try {self.request.retries}"
 
 
-@app.task(bind=True, once=Leased("flaky-mail:{order_id}"), autoretry_for=(ValueError,), retry_backoff=False,
-          default_retry_delay=0.1, max_retries=5)
+@app.task(
+    bind=True,
+    once=Leased("flaky-mail:{order_id}"),
+    autoretry_for=(ValueError,),
+    retry_backoff=False,
+    default_retry_delay=0.1,
+    max_retries=5,
+)
 def flaky_mail(self: Any, order_id: int, failures: int) -> str:
     began(f"flaky-mail:{order_id}")
     if self.request.retries < failures:

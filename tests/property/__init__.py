@@ -1,0 +1,1 @@
+"""Laws, tried with many made-up cases."""

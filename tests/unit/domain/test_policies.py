@@ -1,0 +1,189 @@
+import copy
+import dataclasses
+import inspect
+import pickle
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from effectonce.domain.policies import MESSAGE, UNSET, Leased, Policy, Transactional
+from effectonce.errors import PolicyInvalid
+
+
+def charge(order_id: int, amount: int = 0) -> None: ...
+
+
+def nothing() -> None: ...
+
+
+def faults(policy: Policy, body: Callable[..., Any] = charge) -> list[str]:
+    try:
+        policy.check("shop.charge", inspect.signature(body))
+    except PolicyInvalid as error:
+        assert error.facts["task"] == "shop.charge"
+        assert str(error).startswith("policy-invalid: task 'shop.charge'")
+        assert all(fault in str(error) for fault in error.facts["faults"])
+        return list(error.facts["faults"])
+    return []
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        Transactional("charge:{order_id}"),
+        Transactional("{order_id}", allow_escape=True, result=False, keep=None),
+        Leased("charge:{order_id.id}:{amount[0]}", lease=30, on_unknown="retry"),
+        Leased("a:{order_id.lines[0].sku[a b]}", lease=timedelta(seconds=30)),
+        Leased("{{literal}} {order_id}", on_busy="skip", on_duplicate="raise", mode="enforce"),
+        Leased("report:{tick}"),
+        Leased(lambda order_id: order_id, remember=(ValueError, LookupError)),
+        Leased(lambda a, b: (a, b)),
+        Leased(lambda *everything: everything),
+        Leased(MESSAGE, max_takeovers=1),
+        Leased(fingerprint=("amount",), keep=timedelta(days=1), scope="billing"),
+        Leased(fingerprint=None, key_at_call=True),
+        Leased(fingerprint=()),
+        Leased(max_takeovers=UNSET, keep=UNSET, lease=UNSET, mode=UNSET),
+    ],
+    ids=repr,
+)
+def test_a_good_policy_passes(policy: Policy) -> None:
+    assert faults(policy) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"on_duplicat": "raise"}, ["on_duplicat", "did you mean 'on_duplicate'?"]),
+        ({"leese": 3}, ["leese", "did you mean 'lease'?"]),
+        ({"allow_escape": True}, ["allow_escape", "Transactional has"]),
+        ({"at_send": 1}, ["at_send=", "not there yet"]),
+        ({"reconcile": print}, ["reconcile=", "not there yet"]),
+        ({"on_duplicate": "replya"}, ["on_duplicate='replya'", "did you mean 'replay'?"]),
+        ({"on_busy": "wait"}, ["on_busy='wait'", "not there yet"]),
+        ({"on_busy": "follow"}, ["on_busy='follow'", "not there yet"]),
+        ({"on_busy": 3}, ["on_busy=3", "'defer'"]),
+        ({"on_unknown": "hold"}, ["on_unknown='hold'", "not there yet"]),
+        ({"mode": "observe"}, ["mode='observe'", "not there yet"]),
+        ({"mode": None}, ["mode=None", "'enforce'"]),
+        ({"result": 1}, ["result=1", "True, False, None"]),
+        ({"key_at_call": "yes"}, ["key_at_call='yes'", "True, False"]),
+        ({"scope": ""}, ["scope=''", "not empty"]),
+        ({"scope": 3}, ["scope=3"]),
+        ({"keep": 0}, ["keep=0", "seconds above 0"]),
+        ({"keep": True}, ["keep=True", "seconds above 0"]),
+        ({"keep": float("nan")}, ["keep=nan"]),
+        ({"keep": timedelta()}, ["keep="]),
+        ({"lease": -1}, ["lease=-1", "seconds above 0"]),
+        ({"lease": float("inf")}, ["lease=inf"]),
+        ({"lease": None}, ["lease=None"]),
+        ({"max_takeovers": 0}, ["max_takeovers=0", "at least 1"]),
+        ({"max_takeovers": 1.5}, ["max_takeovers=1.5"]),
+        ({"max_takeovers": True}, ["max_takeovers=True"]),
+        ({"remember": (ValueError(),)}, ["remember=", "exception classes"]),
+        ({"remember": ValueError}, ["remember=", "tuple"]),
+        ({"remember": (KeyboardInterrupt,)}, ["remember="]),
+        ({"fingerprint": "amount"}, ["fingerprint='amount'", "('amount',)"]),
+        ({"fingerprint": ("amont",)}, ["'amont'", "did you mean 'amount'?"]),
+        ({"fingerprint": (1,)}, ["fingerprint=(1,)"]),
+    ],
+    ids=repr,
+)
+def test_a_bad_option_is_named_with_what_would_be_right(options: dict[str, Any], words: list[str]) -> None:
+    found = faults(Leased("charge:{order_id}", **options))
+    assert len(found) == 1
+    assert [word for word in words if word not in found[0]] == []
+
+
+def test_a_huge_number_of_seconds_is_no_crash() -> None:
+    assert faults(Leased("charge:{order_id}", keep=10**400)) == []
+
+
+@pytest.mark.parametrize(
+    ("key", "words"),
+    [
+        ("charge:{ordr_id}", ["'ordr_id'", "did you mean 'order_id'?"]),
+        ("charge:{x}", ["'x'", "there are: order_id, amount"]),
+        ("charge", ["names no parameter", "Exclusive", "leave the key out", "name:{order_id}"]),
+        ("", ["names no parameter"]),
+        ("charge:{{order_id}}", ["names no parameter"]),
+        ("charge:{}", ["{} names no parameter", "name:{order_id}"]),
+        ("charge:{0}", ["{0} names no parameter"]),
+        ("charge:{order_id!r}", ["no conversion"]),
+        ("charge:{order_id:>5}", ["no format"]),
+        ("charge:{order_id:{amount}}", ["no format"]),
+        ("charge:{order_id()}", ["{order_id()} is no path"]),
+        ("charge:{order_id.total()}", ["is no path"]),
+        ("charge:{order_id + 1}", ["is no path"]),
+        ("charge:{order_id.}", ["is no path"]),
+        ("charge:{order_id[]}", ["is no path"]),
+        ("charge:{order_id.__class__}", ["underscore"]),
+        ("charge:{order_id[0]._secret}", ["underscore"]),
+        ("charge:{order_id", ["no template", "braces"]),
+        ("charge:order_id}", ["no template", "braces"]),
+        ("charge:{self.request.id}", ["'self' is no parameter", "MESSAGE"]),
+        ("charge:\n{order_id}", ["cannot be printed"]),
+        (42, ["key=42", "a template, a callable, MESSAGE or None"]),
+        (str, ["a template, a callable, MESSAGE or None"]),
+        (lambda: "x", ["takes no argument", "one effect for ever"]),
+        (lambda a: a, ["cannot be called", "(a)", "(order_id: int, amount: int = 0)"]),
+        (lambda order_id, customer: (order_id, customer, 0), []),
+        (lambda order_id, customer, amount: (order_id, customer, amount), ["cannot be called"]),
+    ],
+    ids=repr,
+)
+def test_a_bad_key_is_named_with_what_would_be_right(key: Any, words: list[str]) -> None:
+    found = faults(Transactional(key))
+    assert len(found) == bool(words)
+    assert [word for word in words if word not in found[0]] == []
+
+
+async def _waits(order_id: int) -> int:
+    return order_id
+
+
+def test_a_key_is_made_without_waiting() -> None:
+    assert "coroutine" in faults(Leased(_waits))[0]
+
+
+def test_a_task_without_parameters_is_told_of_the_tick() -> None:
+    assert "name:{tick}" in faults(Leased("daily"), nothing)[0]
+
+
+def test_all_faults_come_in_one_error() -> None:
+    policy = Leased("charge:{ordr}:{amont}", lease=0, on_bussy="skip", fingerprint=("x",))  # type: ignore[call-arg]
+    assert len(faults(policy)) == 5
+
+
+def test_the_bare_base_is_no_policy() -> None:
+    assert faults(Policy("charge:{order_id}")) == [
+        "Policy is what all policies share; use Transactional or Leased",
+    ]
+
+
+def test_nothing_is_raised_before_the_task_is_known() -> None:
+    Transactional(42, nonsense=1, keep=object())  # type: ignore[arg-type, call-arg]
+
+
+def test_a_policy_is_frozen_and_has_no_room_for_more() -> None:
+    policy = Leased("charge:{order_id}", remember=[ValueError])
+    assert policy.remember == (ValueError,)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        policy.key = "other:{order_id}"  # type: ignore[misc]
+    assert not hasattr(policy, "__dict__")
+
+
+def test_a_policy_can_be_copied_and_pickled() -> None:
+    policy = Leased("charge:{order_id}", lease=30, keep=None)
+    assert copy.deepcopy(policy) == pickle.loads(pickle.dumps(policy)) == policy  # noqa: S301 - our own bytes
+    assert pickle.loads(pickle.dumps(UNSET)) is UNSET  # noqa: S301
+    assert copy.deepcopy(MESSAGE) is MESSAGE
+
+
+def test_spans_are_seconds() -> None:
+    policy = Leased("charge:{order_id}", lease=timedelta(minutes=1), keep=timedelta(hours=1))
+    assert (policy.lease, policy.keep_seconds) == (60.0, 3600.0)
+    assert (Leased().lease, Leased().keep_seconds, Leased(keep=None).keep_seconds) == (UNSET, UNSET, None)
+    assert repr((UNSET, MESSAGE)) == "(UNSET, MESSAGE)"
