@@ -105,9 +105,7 @@ def admit(entry: Entry | None, claim: Claim, micros: int) -> Granted | Refused:
     if entry is None:
         return _grant(claim, fence=next_fence(0, micros), takeover=False, deaths=0, attempts=1)
     if is_repeated(entry, claim):
-        return _grant(
-            claim, fence=entry.fence, takeover=entry.deaths > 0, deaths=entry.deaths, attempts=entry.attempts
-        )
+        return _grant(claim, fence=entry.fence, takeover=entry.deaths > 0, deaths=entry.deaths, attempts=entry.attempts)
     fence, attempts = next_fence(entry.fence, micros), entry.attempts + 1
     if is_reentry(entry, claim):
         return _grant(claim, fence=fence, takeover=False, deaths=entry.deaths, attempts=attempts)
