@@ -1,0 +1,142 @@
+"""Two calls of different meaning never share a key; every way to write one call gives the same."""
+
+import inspect
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import assume, example, given
+from hypothesis import strategies as st
+
+from effectonce.domain.keys import Key, KeySource
+from effectonce.domain.policies import Leased, Transactional
+from effectonce.errors import KeyInvalid
+from tests.property.values import NAMES, TEXT, VALUES, carried, meaning, shuffled
+
+ROOT = Path(__file__).parents[2]
+
+
+def body(a: Any, b: Any = "b", *, c: Any = (1, 2)) -> None: ...
+
+
+SIGNATURE = inspect.signature(body)
+TEMPLATES = [
+    KeySource.compile(Transactional(template), "shop.charge", SIGNATURE)
+    for template in ("k:{a}:{b}:{c}", "{a}{b}{c}", "{a}-{b}x{c}", "{c},{b} {a}", "[{a}]'{b}'<{c}>", "{a}1{b}.{c}s")
+]
+CALLABLE = KeySource.compile(Leased(lambda a, b, c: (a, b, c)), "shop.charge", SIGNATURE)
+SOURCES = st.sampled_from([*TEMPLATES, CALLABLE])
+EMPTY: tuple[object, ...] = (None, "", b"")
+PARTS = VALUES.filter(lambda value: value not in EMPTY)
+HEADERS = ("generation", "tick", "at_call", "parent", "message_id", "http")
+
+
+def key(
+    source: KeySource, *args: Any, namespace: str = "", headers: dict[str, Any] | None = None, **kwargs: Any
+) -> Key:
+    return source.key(args, kwargs, **{"namespace": namespace, **dict.fromkeys(HEADERS), **(headers or {})})
+
+
+@given(source=SOURCES, one=st.tuples(PARTS, PARTS, PARTS), other=st.tuples(PARTS, PARTS, PARTS))
+@example(source=TEMPLATES[1], one=(1, 23, 4), other=(12, 3, 4))
+@example(source=TEMPLATES[0], one=("a:b", "c", "d"), other=("a", "b:c", "d"))
+def test_two_calls_of_different_meaning_never_share_a_key(source: KeySource, one: Any, other: Any) -> None:
+    first, second = key(source, *one[:2], c=one[2]), key(source, *other[:2], c=other[2])
+    assert (first.digest == second.digest) == (meaning(one) == meaning(other))
+
+
+@given(source=SOURCES, call=st.tuples(PARTS, PARTS, PARTS), place=st.integers(0, 2), new=PARTS)
+def test_one_changed_part_changes_the_key(source: KeySource, call: Any, place: int, new: Any) -> None:
+    changed = [*call[:place], new, *call[place + 1 :]]
+    assume(meaning(changed) != meaning(call))
+    assert key(source, *call[:2], c=call[2]) != key(source, *changed[:2], c=changed[2])
+
+
+@given(source=SOURCES, a=PARTS, b=PARTS, c=PARTS)
+def test_every_way_to_write_a_call_gives_one_key(source: KeySource, a: Any, b: Any, c: Any) -> None:
+    ways = [
+        key(source, a, b, c=c),
+        key(source, a, b=b, c=c),
+        key(source, c=c, b=b, a=a),
+        key(source, *carried([a, b]), c=carried(c)),
+        key(source, **carried({"c": c, "a": a, "b": b})),
+        key(source, shuffled(a), shuffled(b), c=shuffled(c)),
+    ]
+    assert len({way.digest for way in ways}) == 1
+
+
+@given(source=SOURCES, a=PARTS)
+def test_a_default_that_is_written_out_changes_nothing(source: KeySource, a: Any) -> None:
+    assert key(source, a) == key(source, a, "b") == key(source, a, b="b", c=[1, 2]) == key(source, a, c=(1, 2))
+
+
+@given(source=st.sampled_from(TEMPLATES), one=st.tuples(PARTS, PARTS, PARTS), other=st.tuples(PARTS, PARTS, PARTS))
+@example(source=TEMPLATES[2], one=("a-b", "c", "d"), other=("a", "b-c", "d"))
+@example(source=TEMPLATES[5], one=(1, 11, "d"), other=(11, 1, "d"))
+def test_two_keys_of_one_template_never_read_alike(source: KeySource, one: Any, other: Any) -> None:
+    first, second = key(source, *one[:2], c=one[2]), key(source, *other[:2], c=other[2])
+    assume(first != second)
+    assert first.text != second.text
+
+
+@given(source=SOURCES, call=st.tuples(PARTS, PARTS, PARTS), namespace=TEXT)
+def test_a_readable_key_can_be_stored_and_is_short(source: KeySource, call: Any, namespace: str) -> None:
+    text = str(key(source, *call[:2], c=call[2], namespace=namespace))
+    assert text.isprintable()
+    assert "\0" not in text.encode().decode()
+    assert len(text) < 256
+
+
+@given(namespaces=st.tuples(TEXT, TEXT), again=st.tuples(NAMES, NAMES), ticks=st.tuples(NAMES, NAMES), a=PARTS)
+def test_namespace_generation_and_tick_cannot_forge_each_other(
+    namespaces: tuple[str, str], again: tuple[str, str], ticks: tuple[str, str], a: Any
+) -> None:
+    calls = list(zip(namespaces, again, ticks, strict=True))
+    made = [
+        key(TEMPLATES[0], a, namespace=namespace, headers={"generation": generation, "tick": tick})
+        for namespace, generation, tick in calls
+    ]
+    assert (made[0] == made[1]) == (meaning(calls[0]) == meaning(calls[1]))
+    assert (made[0].idempotency_key("s") == made[1].idempotency_key("s")) == (made[0] == made[1])
+
+
+@given(value=st.floats() | st.sets(st.integers()) | st.lists(st.floats(), min_size=1) | st.builds(object))
+def test_what_has_no_certain_text_is_refused(value: Any) -> None:
+    for source in (*TEMPLATES, CALLABLE):
+        with pytest.raises(KeyInvalid):
+            key(source, value)
+
+
+PROGRAM = """
+import json, sys, inspect
+from datetime import datetime, UTC
+from decimal import Decimal
+from uuid import UUID
+from effectonce.domain.keys import KeySource
+from effectonce.domain.policies import Leased
+
+def body(a, b=2, **c): ...
+
+source = KeySource.compile(Leased("k:{a}:{b}:{c}"), "shop.charge", inspect.signature(body))
+words = {"zeta": {"y": [1, {"q": 1, "p": 2}], "x": True}, "alpha": None, "1": 10**40}
+typed = [UUID(int=1), Decimal("1.50"), datetime(2026, 1, 1, tzinfo=UTC), "\\ud800", b"x"]
+nothing = dict.fromkeys(("generation", "tick", "at_call", "parent", "message_id", "http"))
+key = source.key((words, typed), {"n": "v", "m": "w"}, namespace="t", **nothing)
+loose = source.fingerprint((words, {"a", "b", "c", 1, 2.5, ("x", frozenset({"y", "z"}))}), {"m": "w", "n": "v"})
+print(json.dumps([key.digest.hex(), str(key), str(key.idempotency_key("mail")), loose.to_bytes().hex()]))
+"""
+
+
+def test_every_process_comes_to_the_same_key_and_fingerprint() -> None:
+    """A65: whatever the hash seed, and whatever limit is set on the digits of numbers."""
+    answers = []
+    for seed, digits in (("0", "640"), ("1", "0"), ("4242", "4300"), ("random", "640")):
+        environment = {"PYTHONHASHSEED": seed, "PYTHONINTMAXSTRDIGITS": digits, "PYTHONPATH": str(ROOT / "src")}
+        done = subprocess.run(
+            [sys.executable, "-c", PROGRAM], check=True, capture_output=True, text=True, env=environment, cwd=ROOT
+        )
+        answers.append(tuple(json.loads(done.stdout)))
+    assert len(set(answers)) == 1
