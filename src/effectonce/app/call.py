@@ -19,6 +19,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+from celery.app.task import Context
 from celery.exceptions import Ignore, Reject, Retry
 
 from effectonce.app import endings
@@ -32,8 +33,8 @@ from effectonce.runtime.signals import Away, Fenced, Raised, Refusal, Remembered
 
 def outer_door(guard: Guard, task: Any, plain: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     """Carry out one guarded call: *plain* is the class's own ``__call__``."""
-    request = task.request
     outer = current_frame()
+    request = _request_of(task, outer)
     try:
         frame = guard.frame(task, request, args, kwargs, outer)
     except LedgerUnavailable as error:
@@ -43,6 +44,16 @@ def outer_door(guard: Guard, task: Any, plain: Callable[..., Any], args: Any, kw
             return _go(frame, plain, args, kwargs)
         finally:
             frame.attempt.close()
+
+
+def _request_of(task: Any, outer: Frame | None) -> Any:
+    """The request of this call; a body that calls its own task directly still sees the message's on the stack."""
+    request, frame = task.request, outer
+    while frame is not None:
+        if frame.request is request:
+            return Context()
+        frame = frame.outer
+    return request
 
 
 def inner_door(frame: Frame, body: Callable[[], Any]) -> Any:
@@ -98,10 +109,12 @@ def _signalled(frame: Frame, signal: Signal) -> Any:
             _settle(frame.attempt.failed)
             raise signal.error from signal.error.__cause__
         case Away():
+            _settle(frame.attempt.abandoned)
             endings.away(frame, signal.error)
         case Fenced():
             endings.fenced(frame, signal)
-    raise signal
+        case _:
+            raise signal
 
 
 def _retry(frame: Frame) -> None:

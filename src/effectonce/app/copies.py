@@ -85,6 +85,9 @@ def _message(task: Any, request: Any) -> tuple[Any, Any, dict[str, Any]]:
     signature = task.signature_from_request(request, retries=request.retries, expires=None)
     options = {name: value for name, value in signature.options.items() if name not in _LEAKED}
     headers = {name: value for name, value in (request.headers or {}).items() if name not in _LEAKED}
+    for shown in ("argsrepr", "kwargsrepr"):
+        if request.get(shown) is not None:
+            options[shown] = request.get(shown)
     return signature.args, signature.kwargs, {**options, "headers": headers}
 
 

@@ -111,7 +111,8 @@ def _busy(frame: Frame, busy: Busy) -> NoReturn:
     if not delivery.deferrable:
         _put_off_chunk(frame, busy)
         raise _busy_error(frame, busy)
-    must_wait = busy.own or delivery.continues or delivery.fails_on
+    may_be_own = busy.own or (busy.wait is None and delivery.may_repeat)
+    must_wait = may_be_own or delivery.continues or delivery.fails_on
     if must_wait or policy == "defer":
         _busy_again(frame, busy, why="busy")
     if policy == "raise":

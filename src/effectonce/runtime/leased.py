@@ -19,7 +19,7 @@ from effectonce.events import Name
 from effectonce.ports import LedgerStore
 from effectonce.runtime.keeper import Held, Keeper
 from effectonce.runtime.plan import Plan
-from effectonce.runtime.signals import Away, Fenced, Raised, Refusal, Remembered
+from effectonce.runtime.signals import Away, Fenced, Refusal, Remembered, signal_of
 from effectonce.runtime.turns import take_turn
 
 
@@ -47,7 +47,7 @@ class LeasedAttempt:
         except FenceRefused as error:
             raise Fenced from error
         except EffectOnceError as error:
-            raise Raised(error) from error
+            raise signal_of(error) from error
         crashpoints.crash_point("body.after")
         outcome = self._plan.completed(self._plan.encode(result))
         self._settle(lambda granted: self._store.complete(granted, outcome))

@@ -6,7 +6,7 @@ layer.
 """
 
 from effectonce.domain.claims import Verdict
-from effectonce.errors import EffectOnceError
+from effectonce.errors import CommitUncertain, EffectOnceError, LedgerUnavailable
 
 
 class Signal(BaseException):
@@ -47,3 +47,8 @@ class Raised(Signal):
     def __init__(self, error: EffectOnceError) -> None:
         super().__init__(error)
         self.error = error
+
+
+def signal_of(error: EffectOnceError) -> Signal:
+    """How an error of ours that came out of a body travels on: a ledger that was away puts the message off."""
+    return Away(error) if isinstance(error, (LedgerUnavailable, CommitUncertain)) else Raised(error)

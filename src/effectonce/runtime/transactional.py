@@ -18,7 +18,7 @@ from effectonce.errors import CommitUncertain, EffectOnceError, FenceRefused, Le
 from effectonce.events import Name
 from effectonce.ports import Conflict, TransactionalStore, Work
 from effectonce.runtime.plan import Plan
-from effectonce.runtime.signals import Away, Fenced, Raised, Refusal, Remembered
+from effectonce.runtime.signals import Away, Fenced, Refusal, Remembered, signal_of
 from effectonce.runtime.turns import take_turn
 
 TURNS = 5
@@ -142,7 +142,7 @@ class TransactionalAttempt:
         if isinstance(error, FenceRefused):
             raise Fenced from error
         if isinstance(error, EffectOnceError):
-            raise Raised(error) from error
+            raise signal_of(error) from error
         if self._store.is_conflict(error):
             raise Conflict from error
         if self._store.is_lost(error):
@@ -158,7 +158,7 @@ class TransactionalAttempt:
                 raise Fenced
             self._asked(work.commit)
         except EffectOnceError as error:
-            raise Raised(error) from error
+            raise signal_of(error) from error
 
     def _release(self, *, retries: int, reset: bool) -> None:
         committed = self.committed

@@ -1,0 +1,295 @@
+"""A ledger in the memory of one process: for tests, and for trying things out.
+
+It asks `domain.claims.admit` itself, under one lock, so it is also the plainest account of what a ledger does. What
+it does not do: live longer than its process, or be seen by another one. A prefork pool has many processes, each
+with its own empty copy, and then nothing is guarded; use it with the solo and threads pools only.
+"""
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+from effectonce import crashpoints
+from effectonce.domain.claims import Claim, Entry, Granted, Outcome, Refused, State, admit
+from effectonce.ports import Renewal
+
+_ENDED = frozenset({State.COMPLETED, State.FAILED})
+_HELD = frozenset({State.UNKNOWN, State.POISONED})
+
+
+@dataclass(slots=True)
+class _Record:
+    """An entry, and what only its store knows: when its lease ends, and when it may be forgotten."""
+
+    entry: Entry
+    ends: float
+    lease: float
+    keep: float | None
+    forget_at: float | None = None
+    messages: list[bytes] = field(default_factory=list)
+
+    def holds(self, attempt: bytes, fence: int) -> bool:
+        """Tell whether nobody has had the entry since (rule 1)."""
+        return self.entry.attempt == attempt and self.entry.fence == fence
+
+
+class MemoryLedger:
+    """A `ports.LedgerStore` of this process; *clock* gives epoch seconds and must not go back."""
+
+    _named: ClassVar[dict[str, "MemoryLedger"]] = {}
+    _naming: ClassVar[threading.Lock] = threading.Lock()
+
+    def __init__(self, name: str = "", *, clock: Callable[[], float] | None = None) -> None:
+        self._name = name
+        self._clock = clock or _steady_clock()
+        self._lock = threading.Lock()
+        self._records: dict[bytes, _Record] = {}
+
+    @classmethod
+    def named(cls, name: str) -> "MemoryLedger":
+        """The ledger ``memory://name``: the same one for all that ask in this process."""
+        with cls._naming:
+            return cls._named.setdefault(name, cls(name))
+
+    @property
+    def name(self) -> str:
+        """Its URL."""
+        return f"memory://{self._name}"
+
+    def claim(self, claim: Claim) -> Granted | Refused:
+        """Grant as `admit` says."""
+        crashpoints.crash_point("claim.before")
+        with self._lock:
+            now = self._clock()
+            record = self._record(claim.digest, now)
+            answer = admit(_told(record, now) if record else None, claim, int(now * 1_000_000))
+            if isinstance(answer, Granted) and not (record and record.holds(claim.attempt, answer.fence)):
+                self._records[claim.digest] = _claimed(claim, answer, now)
+        crashpoints.crash_point("claim.after")
+        if isinstance(answer, Granted) and answer.takeover:
+            crashpoints.crash_point("takeover.after")
+        return answer
+
+    def complete(self, granted: Granted, outcome: Outcome) -> bool:
+        """End the claim for good, by fence and attempt."""
+        crashpoints.crash_point("settle.before")
+        with self._lock:
+            now = self._clock()
+            record = self._held_by(granted, now)
+            if record is not None and record.entry.state is State.CLAIMED:
+                record.entry = _ended(record.entry, outcome, now)
+                record.forget_at = _after(now, outcome.keep)
+            done = record is not None and record.entry.state in _ENDED
+        crashpoints.crash_point("settle.after")
+        return done
+
+    def release(self, granted: Granted, *, retries: int, reset: bool, keep: float | None) -> bool:
+        """Let the key go; the tombstone keeps fence, attempt, attempts and, without *reset*, deaths."""
+        crashpoints.crash_point("release.before")
+        with self._lock:
+            now = self._clock()
+            record = self._held_by(granted, now)
+            free = record is not None and record.entry.state in {State.CLAIMED, State.RELEASED}
+            if record is not None and free:
+                deaths = 0 if reset else record.entry.deaths
+                record.entry = replace(_moved(record.entry, State.RELEASED, now), deaths=deaths, retries=retries)
+                record.forget_at = _after(now, keep)
+        crashpoints.crash_point("release.after")
+        return free
+
+    def renew(self, held: Sequence[Renewal]) -> frozenset[bytes]:
+        """Renew all that hold and have not ended."""
+        crashpoints.crash_point("renew.before")
+        with self._lock:
+            now = self._clock()
+            kept = frozenset(renewal.attempt for renewal in held if self._renewed(renewal, now))
+        crashpoints.crash_point("renew.after")
+        return kept
+
+    def poison(self, entry: Entry, message: bytes) -> bool:
+        """Set the entry aside, if nothing has moved since it was read."""
+        with self._lock:
+            now = self._clock()
+            record = self._record(entry.digest, now)
+            if record is None or not record.holds(entry.attempt, entry.fence):
+                return False
+            if record.entry.state not in {entry.state, State.POISONED}:
+                return False
+            record.entry = _moved(record.entry, State.POISONED, now)
+            record.forget_at = None
+            _keep_once(record, message)
+            return True
+
+    def hold(self, digest: bytes, message: bytes) -> None:
+        """Keep one more message with a held entry, once."""
+        with self._lock:
+            record = self._record(digest, self._clock())
+            if record is not None and record.entry.state in _HELD:
+                _keep_once(record, message)
+
+    def held(self, digest: bytes) -> Sequence[bytes]:
+        """Give the messages kept with an entry."""
+        with self._lock:
+            record = self._record(digest, self._clock())
+            return tuple(record.messages) if record else ()
+
+    def mark_continued(self, digest: bytes, attempt: bytes) -> None:
+        """Note that the continuation went out."""
+        crashpoints.crash_point("mark.before")
+        with self._lock:
+            record = self._record(digest, self._clock())
+            if record is not None and record.entry.attempt == attempt:
+                record.entry = replace(record.entry, continued=True)
+        crashpoints.crash_point("mark.after")
+
+    def mark_unknown(self, digest: bytes, attempt: bytes) -> None:
+        """Hold this attempt's entry for a person."""
+        crashpoints.crash_point("mark.before")
+        with self._lock:
+            now = self._clock()
+            record = self._record(digest, now)
+            if record is not None and record.entry.attempt == attempt:
+                record.entry = _moved(record.entry, State.UNKNOWN, now)
+                record.forget_at = None
+        crashpoints.crash_point("mark.after")
+
+    def read(self, digest: bytes) -> Entry | None:
+        """Give the entry as it stands."""
+        with self._lock:
+            now = self._clock()
+            record = self._record(digest, now)
+            return _told(record, now) if record else None
+
+    def find(self, key: str) -> Sequence[Entry]:
+        """Entries with this key, or this hex digest."""
+        return [entry for entry in self._all() if key in {entry.key, entry.digest.hex()}]
+
+    def entries(self, *, state: State | None, limit: int, after: bytes | None = None) -> Sequence[Entry]:
+        """Up to *limit* entries by digest."""
+        wanted = [entry for entry in self._all() if state in {None, entry.state}]
+        return [entry for entry in wanted if after is None or entry.digest > after][: max(limit, 0)]
+
+    def counts(self) -> Mapping[State, int]:
+        """How many entries there are in each state."""
+        return dict.fromkeys(State, 0) | Counter(entry.state for entry in self._all())
+
+    def rescue(self, limit: int) -> Sequence[Entry]:
+        """Release claims whose lease ended more than one lease ago, and count a death for each."""
+        crashpoints.crash_point("rescue.before")
+        with self._lock:
+            now = self._clock()
+            due = [record for record in self._living(now) if _is_abandoned(record, now)][: max(limit, 0)]
+            before = [_told(record, now) for record in due]
+            for record in due:
+                deaths = record.entry.deaths + 1
+                record.entry = replace(_moved(record.entry, State.RELEASED, now), deaths=deaths)
+                record.forget_at = _after(now, record.keep)
+        crashpoints.crash_point("rescue.after")
+        return before
+
+    def ping(self) -> None:
+        """Return: it always answers."""
+
+    def create_schema(self) -> None:
+        """Return: it has none."""
+
+    def close(self) -> None:
+        """Return: it has no connections."""
+
+    def _record(self, digest: bytes, now: float) -> _Record | None:
+        record = self._records.get(digest)
+        if record is not None and _is_over(record, now):
+            del self._records[digest]
+            return None
+        return record
+
+    def _held_by(self, granted: Granted, now: float) -> _Record | None:
+        record = self._record(granted.digest, now)
+        return record if record is not None and record.holds(granted.attempt, granted.fence) else None
+
+    def _renewed(self, renewal: Renewal, now: float) -> bool:
+        record = self._record(renewal.digest, now)
+        if record is None or not record.holds(renewal.attempt, renewal.fence):
+            return False
+        if record.entry.state is not State.CLAIMED or record.ends <= now:
+            return False
+        record.ends, record.lease = now + renewal.lease, renewal.lease
+        return True
+
+    def _living(self, now: float) -> list[_Record]:
+        """All records in the order of their digests; what may be forgotten is."""
+        for digest in [digest for digest, record in self._records.items() if _is_over(record, now)]:
+            del self._records[digest]
+        return [self._records[digest] for digest in sorted(self._records)]
+
+    def _all(self) -> list[Entry]:
+        with self._lock:
+            now = self._clock()
+            return [_told(record, now) for record in self._living(now)]
+
+
+def _steady_clock() -> Callable[[], float]:
+    """Epoch seconds that go on evenly when the machine's clock is set."""
+    start = time.time() - time.monotonic()
+    return lambda: start + time.monotonic()
+
+
+def _told(record: _Record, now: float) -> Entry:
+    return replace(record.entry, lease_left=record.ends - now)
+
+
+def _claimed(claim: Claim, granted: Granted, now: float) -> _Record:
+    entry = Entry(
+        digest=claim.digest,
+        key=claim.key,
+        state=State.CLAIMED,
+        fence=granted.fence,
+        attempt=claim.attempt,
+        identity=claim.identity,
+        task_id=claim.task_id,
+        fingerprint=claim.fingerprint,
+        lease_left=claim.lease,
+        deaths=granted.deaths,
+        attempts=granted.attempts,
+        retries=claim.retries,
+        continued=False,
+        handed_over=False,
+        result=None,
+        result_kept=False,
+        since=now,
+    )
+    return _Record(entry, ends=now + claim.lease, lease=claim.lease, keep=claim.keep)
+
+
+def _ended(entry: Entry, outcome: Outcome, now: float) -> Entry:
+    return replace(
+        _moved(entry, outcome.state, now),
+        result=outcome.result if outcome.kept else None,
+        result_kept=outcome.kept,
+        handed_over=outcome.handed_over,
+        continued=outcome.continued,
+    )
+
+
+def _moved(entry: Entry, state: State, now: float) -> Entry:
+    return entry if entry.state is state else replace(entry, state=state, since=now)
+
+
+def _is_abandoned(record: _Record, now: float) -> bool:
+    return record.entry.state is State.CLAIMED and now > record.ends + record.lease
+
+
+def _is_over(record: _Record, now: float) -> bool:
+    return record.forget_at is not None and now >= record.forget_at
+
+
+def _after(now: float, keep: float | None) -> float | None:
+    return None if keep is None else now + keep
+
+
+def _keep_once(record: _Record, message: bytes) -> None:
+    if message not in record.messages:
+        record.messages.append(message)

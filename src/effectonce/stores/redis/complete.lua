@@ -1,0 +1,20 @@
+-- Ends a claim for good, by fence and attempt.
+-- KEYS  1 entry  2 claims
+-- ARGV  1 attempt  2 fence  3 state  4 keep (ms, '' for ever)  5 handed  6 continued  7 kept  8 result (absent: None)
+-- Answers 1 when this attempt has completed it, now or before; 0 when it is fenced.
+local entry, claims = KEYS[1], KEYS[2]
+local state = held(entry, ARGV[1], ARGV[2])
+if state == COMPLETED or state == FAILED then
+  return 1
+end
+if state ~= CLAIMED then
+  return 0
+end
+redis.call('HSET', entry, 'state', ARGV[3], 'handed', ARGV[5], 'continued', ARGV[6], 'kept', ARGV[7],
+  'since', whole(now))
+if ARGV[8] then
+  redis.call('HSET', entry, 'result', ARGV[8])
+end
+redis.call('ZREM', claims, member(entry))
+forget(entry, ARGV[4])
+return 1

@@ -1,0 +1,38 @@
+-- What every script begins with: the server's clock, and how an entry is told.
+-- The fields, in the order of `layout.FIELDS`: one that is not there has its first value.
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+local CLAIMED, COMPLETED, FAILED, RELEASED, UNKNOWN, POISONED = '1', '2', '3', '4', '5', '6'
+
+local function whole(number)
+  return string.format('%.0f', number)
+end
+
+local function member(entry)
+  return string.sub(entry, -32)
+end
+
+-- Answers false when there is none, else its fields and then the microseconds that its lease still has.
+local function told(entry)
+  local fields = redis.call('HMGET', entry, 'state', 'fence', 'attempt', 'key', 'message', 'task', 'args', 'deaths',
+    'attempts', 'retries', 'continued', 'handed', 'kept', 'result', 'since', 'ends')
+  if not fields[1] then
+    return false
+  end
+  fields[17] = whole(fields[16] - now)
+  return fields
+end
+
+-- Answers the state when this attempt still holds the entry by this fence (rule 1), else false.
+local function held(entry, attempt, fence)
+  local old = redis.call('HMGET', entry, 'state', 'attempt', 'fence')
+  return old[2] == attempt and old[3] == fence and old[1]
+end
+
+local function forget(entry, keep)
+  if keep == '' then
+    redis.call('PERSIST', entry)
+  else
+    redis.call('PEXPIRE', entry, keep)
+  end
+end

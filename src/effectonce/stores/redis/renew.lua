@@ -1,0 +1,15 @@
+-- Gives each claim that still holds its entry a new lease from now; one whose lease has ended gets none.
+-- KEYS  entry and claims of the first, of the second, ...
+-- ARGV  attempt, fence and lease (us) of the first, of the second, ...
+-- Answers the attempts that hold.
+local holding = {}
+for i = 1, #KEYS / 2 do
+  local entry, claims = KEYS[2 * i - 1], KEYS[2 * i]
+  local attempt, fence, lease = ARGV[3 * i - 2], ARGV[3 * i - 1], ARGV[3 * i]
+  if held(entry, attempt, fence) == CLAIMED and tonumber(redis.call('HGET', entry, 'ends')) > now then
+    redis.call('HSET', entry, 'ends', whole(now + lease), 'lease', lease)
+    redis.call('ZADD', claims, whole(now + 2 * lease), member(entry))
+    holding[#holding + 1] = attempt
+  end
+end
+return holding
