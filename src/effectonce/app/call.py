@@ -110,9 +110,9 @@ def _signalled(frame: Frame, signal: Signal) -> Any:
             raise signal.error from signal.error.__cause__
         case Away():
             _settle(frame.attempt.abandoned)
-            endings.away(frame, signal.error)
+            return endings.away(frame, signal.error)
         case Fenced():
-            endings.fenced(frame, signal)
+            return endings.fenced(frame, signal)
         case _:
             raise signal
 
