@@ -1,6 +1,6 @@
 -- Grants a claim as `domain.claims.admit` says.
 -- KEYS  1 entry  2 claims
--- ARGV  1 attempt  2 key  3 message  4 task  5 args  6 lease (us)  7 keep (ms, '' for ever)  8 retries
+-- ARGV  1 attempt  2 key  3 identity  4 task  5 args  6 lease (us)  7 keep (ms, '' for ever)  8 retries
 --       9 max_takeovers  10 reenter ('' for none)
 -- Answers {1, fence, takeover, deaths, attempts} for a grant, else {0, the entry as told}.
 local entry, claims = KEYS[1], KEYS[2]
@@ -26,7 +26,7 @@ end
 
 redis.call('DEL', entry)
 redis.call('HSET', entry, 'state', CLAIMED, 'fence', whole(fence), 'attempt', attempt, 'key', ARGV[2],
-  'message', ARGV[3], 'task', ARGV[4], 'args', args, 'attempts', attempts, 'since', whole(now),
+  'identity', ARGV[3], 'task', ARGV[4], 'args', args, 'attempts', attempts, 'since', whole(now),
   'ends', whole(now + lease), 'lease', ARGV[6], 'keep', ARGV[7])
 if deaths > 0 then
   redis.call('HSET', entry, 'deaths', deaths)

@@ -14,7 +14,7 @@ end
 
 -- Answers false when there is none, else its fields and then the microseconds that its lease still has.
 local function told(entry)
-  local fields = redis.call('HMGET', entry, 'state', 'fence', 'attempt', 'key', 'message', 'task', 'args', 'deaths',
+  local fields = redis.call('HMGET', entry, 'state', 'fence', 'attempt', 'key', 'identity', 'task', 'args', 'deaths',
     'attempts', 'retries', 'continued', 'handed', 'kept', 'result', 'since', 'ends')
   if not fields[1] then
     return false
@@ -23,10 +23,13 @@ local function told(entry)
   return fields
 end
 
--- Answers the state when this attempt still holds the entry by this fence (rule 1), else false.
+-- Answers the state, and when the lease ends, if nobody has had the entry since this fence (rule 1); else false.
 local function held(entry, attempt, fence)
-  local old = redis.call('HMGET', entry, 'state', 'attempt', 'fence')
-  return old[2] == attempt and old[3] == fence and old[1]
+  local old = redis.call('HMGET', entry, 'attempt', 'fence', 'state', 'ends')
+  if old[1] == attempt and old[2] == fence then
+    return old[3], tonumber(old[4])
+  end
+  return false
 end
 
 local function forget(entry, keep)

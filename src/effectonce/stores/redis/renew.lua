@@ -6,7 +6,8 @@ local holding = {}
 for i = 1, #KEYS / 2 do
   local entry, claims = KEYS[2 * i - 1], KEYS[2 * i]
   local attempt, fence, lease = ARGV[3 * i - 2], ARGV[3 * i - 1], ARGV[3 * i]
-  if held(entry, attempt, fence) == CLAIMED and tonumber(redis.call('HGET', entry, 'ends')) > now then
+  local state, ends = held(entry, attempt, fence)
+  if state == CLAIMED and ends > now then
     redis.call('HSET', entry, 'ends', whole(now + lease), 'lease', lease)
     redis.call('ZADD', claims, whole(now + 2 * lease), member(entry))
     holding[#holding + 1] = attempt

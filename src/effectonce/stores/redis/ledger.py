@@ -1,0 +1,189 @@
+"""The ledger in Redis: each question is one script, each script one round trip."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import chain, islice
+from typing import Any, Final
+
+import redis
+from redis.commands.core import Script
+
+from effectonce import crashpoints
+from effectonce.domain.claims import Claim, Entry, Granted, Outcome, Refused, State
+from effectonce.errors import LedgerUnavailable
+from effectonce.ports import Renewal
+from effectonce.stores.redis import layout
+from effectonce.stores.redis.connection import open_client, public_name
+from effectonce.stores.redis.layout import Keys
+from effectonce.stores.redis.scripts import Scripts
+
+BATCH: Final = 500
+"""Entries a script or pipeline looks at when people ask; a script keeps the server from all else while it runs."""
+
+
+class RedisLedger:
+    """A `ports.LedgerStore` in one Redis or Valkey server.
+
+    What it promises it keeps as far as that server keeps its data: a server without persistence, or one that fails
+    over to a replica that lags, forgets entries, and what it forgot runs again.
+    """
+
+    def __init__(self, client: redis.Redis, *, prefix: str, name: str) -> None:
+        self._client = client
+        self._keys = Keys(prefix)
+        self._scripts = Scripts(client)
+        self._name = name
+
+    @classmethod
+    def open(cls, source: str | redis.Redis, *, prefix: str = "effectonce") -> "RedisLedger":
+        """Make a ledger of a URL or a client; connects to nothing yet.
+
+        URLs: ``redis://``, ``rediss://``, ``unix://``, ``valkey://``, ``valkeys://``, with redis-py's options in the
+        query. Raises SettingsInvalid.
+        """
+        client = open_client(source)
+        return cls(client, prefix=prefix, name=public_name(client))
+
+    @property
+    def name(self) -> str:
+        """Its URL without user and password."""
+        return self._name
+
+    def claim(self, claim: Claim) -> Granted | Refused:
+        """Grant as `admit` says; ``claim.lua`` says it in Lua."""
+        crashpoints.crash_point("claim.before")
+        keys = self._keys.pair(claim.digest)
+        answer = layout.claim_answer(claim, self._run(self._scripts.claim, keys, layout.claim_arguments(claim)))
+        crashpoints.crash_point("claim.after")
+        if isinstance(answer, Granted) and answer.takeover:
+            crashpoints.crash_point("takeover.after")
+        return answer
+
+    def complete(self, granted: Granted, outcome: Outcome) -> bool:
+        """End the claim for good, by fence and attempt."""
+        crashpoints.crash_point("settle.before")
+        arguments = layout.outcome_arguments(granted, outcome)
+        done = self._run(self._scripts.complete, self._keys.pair(granted.digest), arguments)
+        crashpoints.crash_point("settle.after")
+        return bool(done)
+
+    def release(self, granted: Granted, *, retries: int, reset: bool, keep: float | None) -> bool:
+        """Let the key go; the tombstone keeps fence, attempt, attempts and, without *reset*, deaths."""
+        crashpoints.crash_point("release.before")
+        arguments = [granted.attempt, granted.fence, retries, int(reset), layout.time_to_live(keep)]
+        free = self._run(self._scripts.release, self._keys.pair(granted.digest), arguments)
+        crashpoints.crash_point("release.after")
+        return bool(free)
+
+    def renew(self, held: Sequence[Renewal]) -> frozenset[bytes]:
+        """Renew all that hold and have not ended, in one script."""
+        crashpoints.crash_point("renew.before")
+        keys = chain.from_iterable(self._keys.pair(renewal.digest) for renewal in held)
+        terms = ((renewal.attempt, renewal.fence, layout.micros(renewal.lease)) for renewal in held)
+        holding = self._run(self._scripts.renew, keys, chain.from_iterable(terms)) if held else ()
+        crashpoints.crash_point("renew.after")
+        return frozenset(holding)
+
+    def poison(self, entry: Entry, message: bytes) -> bool:
+        """Set the entry aside, if nothing has moved since it was read."""
+        keys = (*self._keys.pair(entry.digest), self._keys.messages(entry.digest))
+        return bool(self._run(self._scripts.poison, keys, [entry.attempt, entry.fence, int(entry.state), message]))
+
+    def hold(self, digest: bytes, message: bytes) -> None:
+        """Keep one more message with a held entry, once."""
+        self._run(self._scripts.hold, (self._keys.entry(digest), self._keys.messages(digest)), [message])
+
+    def held(self, digest: bytes) -> Sequence[bytes]:
+        """Give the messages kept with an entry."""
+        key = self._keys.messages(digest)
+        messages: list[bytes] = self._asked(lambda: self._client.zrange(key, 0, -1))
+        return messages
+
+    def mark_continued(self, digest: bytes, attempt: bytes) -> None:
+        """Note that the continuation went out."""
+        crashpoints.crash_point("mark.before")
+        self._run(self._scripts.continued, (self._keys.entry(digest),), [attempt])
+        crashpoints.crash_point("mark.after")
+
+    def mark_unknown(self, digest: bytes, attempt: bytes) -> None:
+        """Hold this attempt's entry for a person."""
+        crashpoints.crash_point("mark.before")
+        self._run(self._scripts.unknown, self._keys.pair(digest), [attempt])
+        crashpoints.crash_point("mark.after")
+
+    def read(self, digest: bytes) -> Entry | None:
+        """Give the entry as it stands."""
+        return next(iter(self._read([digest])), None)
+
+    def find(self, key: str) -> Sequence[Entry]:
+        """Entries with this key, or this hex digest; looks at every entry there is."""
+        wanted = layout.encoded(key)
+        return self._read([digest for digest, found in self._scan("key") if found == wanted or digest.hex() == key])
+
+    def entries(self, *, state: State | None, limit: int, after: bytes | None = None) -> Sequence[Entry]:
+        """Up to *limit* entries by digest; looks at every entry there is."""
+        digests = sorted(
+            digest
+            for digest, found in self._scan("state")
+            if (after is None or digest > after) and (state is None or int(found) == state)
+        )
+        living = chain.from_iterable(self._read(batch) for batch in _batches(digests, size=BATCH))
+        return list(islice((entry for entry in living if state in {None, entry.state}), max(limit, 0)))
+
+    def counts(self) -> Mapping[State, int]:
+        """How many entries there are in each state; looks at every entry there is."""
+        return dict.fromkeys(State, 0) | Counter(State(int(found)) for _, found in self._scan("state"))
+
+    def rescue(self, limit: int) -> Sequence[Entry]:
+        """Release claims whose lease ended more than one lease ago: one script finds them, one frees them."""
+        crashpoints.crash_point("rescue.before")
+        due = self._run(self._scripts.due, self._keys.all_claims(), [limit]) if limit > 0 else ()
+        digests = [bytes.fromhex(digest.decode()) for digest in due]
+        keys = chain.from_iterable(map(self._keys.pair, digests))
+        before = layout.read_entries(digests, self._run(self._scripts.rescue, keys, ())) if digests else []
+        crashpoints.crash_point("rescue.after")
+        return before
+
+    def ping(self) -> None:
+        """Return if the server answers and lets us do all that the scripts do."""
+        self._run(self._scripts.probe, self._keys.probe(), ())
+
+    def create_schema(self) -> None:
+        """Return: keys need no schema."""
+
+    def close(self) -> None:
+        """Give the connections of a client that we made back; the next question opens new ones."""
+        self._client.close()
+
+    def _run(self, script: Script, keys: Iterable[str], arguments: Iterable[Any]) -> Any:
+        return self._asked(lambda: script(keys=list(keys), args=list(arguments)))
+
+    def _asked(self, question: Callable[[], Any]) -> Any:
+        try:
+            return question()
+        except (redis.RedisError, OSError) as error:
+            raise LedgerUnavailable(ledger=self._name, reason=str(error) or type(error).__name__) from error
+
+    def _read(self, digests: Sequence[bytes]) -> list[Entry]:
+        if not digests:
+            return []
+        return layout.read_entries(digests, self._run(self._scripts.read, map(self._keys.entry, digests), ()))
+
+    def _scan(self, field: str) -> Iterator[tuple[bytes, bytes]]:
+        """Each entry's digest once, with one field of it."""
+        names = self._asked(lambda: set(self._client.scan_iter(match=self._keys.pattern, count=BATCH)))
+        for batch in _batches(sorted(names), size=BATCH):
+            found = self._asked(partial(self._fields, batch, field))
+            yield from ((layout.digest_of(name), value) for name, value in zip(batch, found, strict=True) if value)
+
+    def _fields(self, names: Sequence[bytes], field: str) -> list[bytes | None]:
+        with self._client.pipeline(transaction=False) as pipeline:
+            for name in names:
+                pipeline.hget(name, field)
+            values: list[bytes | None] = pipeline.execute()
+        return values
+
+
+def _batches(items: Sequence[bytes], *, size: int) -> Iterator[Sequence[bytes]]:
+    return (items[start : start + size] for start in range(0, len(items), size))

@@ -1,0 +1,34 @@
+"""The Lua scripts as a client runs them: by digest, sent in full only to a server that does not know them yet."""
+
+from importlib.resources import files
+
+import redis
+from redis.commands.core import Script
+
+_FOLDER = files(__package__)
+_PRELUDE = "entry"
+
+
+class Scripts:
+    """Each script of this folder, registered at one client; its file says its KEYS, ARGV and answers."""
+
+    def __init__(self, client: redis.Redis) -> None:
+        def script(name: str) -> Script:
+            return client.register_script(_source(_PRELUDE) + _source(name))
+
+        self.claim = script("claim")
+        self.complete = script("complete")
+        self.release = script("release")
+        self.renew = script("renew")
+        self.poison = script("poison")
+        self.hold = script("hold")
+        self.continued = script("continued")
+        self.unknown = script("unknown")
+        self.read = script("read")
+        self.due = script("due")
+        self.rescue = script("rescue")
+        self.probe = script("probe")
+
+
+def _source(name: str) -> str:
+    return _FOLDER.joinpath(f"{name}.lua").read_text("utf-8")
