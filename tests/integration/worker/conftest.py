@@ -18,9 +18,8 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from celery import _state
 from celery.result import AsyncResult
-
-from tests.services import Fleet
 
 APP = "tests.integration.worker.shop"
 SHOPS = ["redis+postgresql", "redis+sqlite", "amqp+postgresql"]
@@ -164,7 +163,7 @@ def pool() -> str:
 
 @pytest.fixture
 def shop(
-    pair: str, pool: str, fleet: Fleet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+    pair: str, pool: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> Iterator[Shop]:
     """The app of this test, fresh, with its addresses in the environment."""
     broker, ledger = pair.split("+")
@@ -179,6 +178,7 @@ def shop(
         addresses["SHOP_EFFECTS"] = request.getfixturevalue("sqlite_url")
     for name, value in addresses.items():
         monkeypatch.setenv(name, value)
+    shared = set(_state._on_app_finalizers)
     sys.modules.pop(APP, None)
     module = importlib.import_module(APP)
     module.once.ledger.create_schema()
@@ -186,3 +186,4 @@ def shop(
     yield shop
     shop.close()
     module.app.close()
+    _state._on_app_finalizers.intersection_update(shared)

@@ -3,7 +3,10 @@
 import pytest
 from celery import chain, chord, group
 
-from tests.integration.worker.conftest import Shop
+from tests.integration.worker.conftest import SHOPS, Shop
+
+LEASED = [*SHOPS, "redis+redis", "amqp+redis"]
+BOTH = [*[(pair, "charge") for pair in SHOPS], *[(pair, "mail") for pair in LEASED]]
 
 
 def test_a_task_sent_twice_takes_effect_once_and_both_get_the_result(shop: Shop) -> None:
@@ -14,6 +17,7 @@ def test_a_task_sent_twice_takes_effect_once_and_both_get_the_result(shop: Shop)
     assert shop.bodies("charge:1") == 1
 
 
+@pytest.mark.parametrize("pair", LEASED)
 def test_a_leased_task_sent_twice_acts_outside_once(shop: Shop) -> None:
     shop.start()
     results = [shop.send("mail", 1) for _ in range(3)]
@@ -22,7 +26,7 @@ def test_a_leased_task_sent_twice_acts_outside_once(shop: Shop) -> None:
     assert len(shop.outside("mail:1")) == 1
 
 
-@pytest.mark.parametrize("task", ["charge", "mail"])
+@pytest.mark.parametrize(("pair", "task"), BOTH)
 def test_two_deliveries_at_once_run_one_body(shop: Shop, task: str) -> None:
     """Two workers get one message each while the first body is held open."""
     shop.shut(f"{task}-1")
@@ -36,7 +40,7 @@ def test_two_deliveries_at_once_run_one_body(shop: Shop, task: str) -> None:
     assert shop.bodies(f"{task}:1") == 1
 
 
-@pytest.mark.parametrize("task", ["charge", "mail"])
+@pytest.mark.parametrize(("pair", "task"), BOTH)
 def test_a_killed_child_loses_nothing_and_doubles_nothing(shop: Shop, task: str) -> None:
     shop.shut(f"{task}-1")
     worker = shop.start()
@@ -48,7 +52,7 @@ def test_a_killed_child_loses_nothing_and_doubles_nothing(shop: Shop, task: str)
     shop.assert_once(task, 1)
 
 
-@pytest.mark.parametrize("task", ["charge", "mail"])
+@pytest.mark.parametrize(("pair", "task"), BOTH)
 def test_a_killed_worker_loses_nothing_and_doubles_nothing(shop: Shop, task: str) -> None:
     shop.shut(f"{task}-1")
     worker = shop.start()
@@ -68,6 +72,7 @@ def test_a_retry_is_not_a_duplicate_of_itself(shop: Shop) -> None:
     assert shop.bodies("flaky:1") == 3
 
 
+@pytest.mark.parametrize("pair", LEASED)
 def test_an_automatic_retry_of_a_leased_task_goes_on(shop: Shop) -> None:
     shop.start()
     assert shop.send("flaky_mail", 1, 2).get(timeout=60) == "at try 2"
@@ -120,12 +125,14 @@ def test_a_chord_with_equal_members_calls_its_body(shop: Shop) -> None:
     assert shop.bodies("total") == 1
 
 
+@pytest.mark.parametrize("pair", LEASED)
 def test_a_group_of_duplicates_gives_each_its_result(shop: Shop) -> None:
     shop.start()
     assert group([shop.task("mail").s(7)] * 3).apply_async().get(timeout=60) == ["mailed 7"] * 3
     assert shop.bodies("mail:7") == 1
 
 
+@pytest.mark.parametrize("pair", LEASED)
 def test_links_of_a_duplicate_run(shop: Shop) -> None:
     shop.start()
     shop.send("shared", 5).get(timeout=30)
