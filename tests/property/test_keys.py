@@ -68,6 +68,17 @@ def test_every_way_to_write_a_call_gives_one_key(source: KeySource, a: Any, b: A
     assert len({way.digest for way in ways}) == 1
 
 
+@given(part=st.dictionaries(st.integers() | st.none() | st.floats() | st.sampled_from(["a", "b"]), PARTS, max_size=5))
+def test_names_in_a_dict_are_those_that_a_worker_sees(part: dict[Any, Any]) -> None:
+    assume(len(carried(part)) == len(part))
+    assert key(TEMPLATES[0], part) == key(TEMPLATES[0], carried(part))
+
+
+@given(number=st.integers(), bit=st.integers(0, 10_000))
+def test_no_digit_of_a_number_is_lost(number: int, bit: int) -> None:
+    assert key(TEMPLATES[0], number) != key(TEMPLATES[0], number ^ (1 << bit))
+
+
 @given(source=SOURCES, a=PARTS)
 def test_a_default_that_is_written_out_changes_nothing(source: KeySource, a: Any) -> None:
     assert key(source, a) == key(source, a, "b") == key(source, a, b="b", c=[1, 2]) == key(source, a, c=(1, 2))

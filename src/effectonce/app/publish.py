@@ -50,7 +50,7 @@ def _divert(  # noqa: PLR0917 - the arguments of the seam itself
     once: "EffectOnce", send: Send, producer: Any, name: str, message: Any, options: dict[str, Any]
 ) -> Any:
     frame = current_frame()
-    task = once.app.tasks.get(name) if once.app.finalized else None
+    task = once.app._tasks.get(name)  # noqa: SLF001 - `tasks` would finalize the app; listed in celery_names
     guard = once.guard_of(task) if task is not None else None
     _keys_to_headers(name, message, options, guarded=guard)
     if guard is not None:

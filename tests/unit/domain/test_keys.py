@@ -131,7 +131,7 @@ def test_a_part_is_readable(value: Any, text: str) -> None:
 
 def test_values_of_different_types_are_different_effects() -> None:
     values: list[Any] = [
-        1, "1", True, Decimal(1), [1], ["1"], {"1": 1}, b"1", "True", timedelta(microseconds=1), 1 << 70, "i1;",
+        1, "1", True, Decimal(1), [1], ["1"], {"1": 1}, b"1", "True", timedelta(microseconds=1), 1 << 70, (1 << 70) + 1, (1 << 64) + 1, "i1;",
         date(1970, 1, 2), datetime(1970, 1, 2), datetime(1970, 1, 2, tzinfo=UTC), time(0), ID, str(ID), ID.bytes,  # noqa: DTZ001
         "é", "e\u0301", "\ud800", "\udc00", "\U00010000", "s1:1", {"a": {"b": 1}}, {"a": [["b", 1]]}, [[], []], [[[]]],
         Point(1, 2), {"x": 1, "y": 2},
@@ -146,6 +146,7 @@ def test_values_of_different_types_are_different_effects() -> None:
         (Pair(1, 2), [1, 2]),
         (OrderedDict(b=1, a=2), {"a": 2, "b": 1}),
         ({1: "x", None: "y", False: "z"}, {"false": "z", "null": "y", "1": "x"}),
+        ({float("nan"): 1, float("-inf"): 2, 0.5: 3}, {"NaN": 1, "-Infinity": 2, "0.5": 3}),
         (Color.RED, "red"),
         (Size.SMALL, 1),
         (Word.HI, "hi"),
@@ -257,6 +258,7 @@ def test_neighbours_cannot_be_mistaken_for_each_other() -> None:
     apart = source(two, Leased("k:{a}:{b}"))
     assert len({key_of(together, *pair).digest for pair in (("ab", "c"), ("a", "bc"), (1, 23), (12, 3))}) == 4
     assert key_of(together, 1, 23).text == "shop.charge:<1>23"
+    assert key_of(together, "ab", "c").text == "shop.charge:'ab'c"
     assert key_of(apart, "a:b", "c") != key_of(apart, "a", "b:c")
     assert key_of(apart, "a:b", "c").text == "k:'a:b':c"
 

@@ -1,0 +1,109 @@
+"""What one run of the model plays: policy, broker, how many of each fault, and which rules stand."""
+
+from dataclasses import dataclass, replace
+from enum import Enum, auto
+
+from tests.model.brokers import Broker
+from tests.model.worlds import Budget
+
+
+class Rule(Enum):
+    """A rule of the protocol that a game may go without; the product goes by all of them."""
+
+    FENCE = auto()
+    """Completing and releasing are conditional on the fence."""
+    ATTEMPT = auto()
+    """They are conditional on the attempt, too."""
+    FENCES_GROW = auto()
+    """A fence is at least the store's microseconds."""
+    COPY_BEFORE_ACK = auto()
+    """The copy of a delivery that is put off is out before the delivery is acknowledged."""
+    COPY_IS_CONFIRMED = auto()
+    """The broker has said that it has the copy."""
+    COPY_HAS_NO_EXPIRY = auto()
+    """A copy does not expire."""
+    FENCED_DEFERS = auto()
+    """A holder that finds itself fenced puts its delivery off."""
+    REENTRY_BY_FENCE = auto()
+    """A retry re-enters by the fence of its attempt, not because it has its task's id."""
+    RETRY_IS_SENT_FIRST = auto()
+    """A retry's message is out before anything about it is stored, and no copy counts as stale."""
+    RETRY_IS_SENT_OUTSIDE = auto()
+    """A retry's message is sent outside the transaction that is rolled back."""
+    OWN_IS_DEFERRED = auto()
+    """A busy delivery of the holder's own message is put off, whatever the policy says of others."""
+    UNFINISHED_GOES_ON = auto()
+    """A delivery whose effect is done and whose continuation may not have gone out goes on from there."""
+    LINKS_ARE_FROZEN = auto()
+    """A continuation that is sent twice has the same ids."""
+    REPLACED_IS_CONTINUED = auto()
+    """An effect that ended by `replace` counts as continued, and its result is the replacement's."""
+    HANDED_ON_IS_RELEASED = auto()
+    """An effect that is replaced under its own key is released to the replacement."""
+    RESCUER = auto()
+    """Claims whose lease ended long ago are released, message or none."""
+    SESSIONS_END = auto()
+    """The database ends the session of a machine that vanished."""
+    SUCCESS_COMES_BACK = auto()
+    """A child that dies after its stored SUCCESS does not have its message acknowledged."""
+    FAILED_DISPATCH_COMES_BACK = auto()
+    """A continuation that cannot be dispatched gives the message back, and is no failure of the work."""
+    CONTINUED_RESULT_IS_KEPT = auto()
+    """The result of a message that has a continuation is kept, whatever its size."""
+    COMMIT_IS_ASKED_UNDER_LOCK = auto()
+    """Whether a lost COMMIT took place is asked under the key's lock."""
+    SILENCE_COUNTS_ALL = auto()
+    """Where a broker does not flag what it repeats, every delivery commits a claim first."""
+    AWAY_DEFERS = auto()
+    """A delivery whose ledger is away is put off as a new message, not given back."""
+    ONE_IDEMPOTENCY_KEY = auto()
+    """What the outside is shown is derived from the effect's key alone."""
+    LOCK = auto()
+    """The transaction of a body holds the key's try-lock, and nobody claims past it."""
+
+
+class Ending(Enum):
+    """How the body of the first message ends, if nothing befalls it."""
+
+    RESULT = auto()
+    IGNORE = auto()
+    REPLACE = auto()
+    REPLACE_SAME_KEY = auto()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Game:
+    """One configuration; *budget* says how many of each fault may befall it, in any order and place.
+
+    *messages*: how many ids share the key. *continues*: they have a link. *chord*: they are parts of a chord.
+    *errbacks*: they have an error link. *large*: the result is larger than the ledger keeps. *skips*: the policy is
+    ``on_busy="skip"``. *deadly*: the body kills its worker each time. *most*: ``max_takeovers``, 0 for no limit.
+    *vanishes*: a killed worker's machine is gone, its sessions linger. *lost_retry*: Celery sends a retry for a lost
+    child. *delivery_limit*: deliveries after which the broker drops a message, 0 for none.
+    """
+
+    broker: Broker
+    transactional: bool
+    budget: Budget = Budget()
+    workers: int = 2
+    messages: int = 1
+    ending: Ending = Ending.RESULT
+    continues: bool = True
+    chord: bool = False
+    errbacks: bool = False
+    large: bool = False
+    skips: bool = False
+    deadly: bool = False
+    most: int = 0
+    vanishes: bool = False
+    lost_retry: bool = False
+    delivery_limit: int = 0
+    off: frozenset[Rule] = frozenset()
+
+    def without(self, *rules: Rule) -> "Game":
+        """The same game with these rules taken out."""
+        return replace(self, off=self.off | frozenset(rules))
+
+    def keeps(self, rule: Rule) -> bool:
+        """Tell whether *rule* stands."""
+        return rule not in self.off
