@@ -1,0 +1,1 @@
+"""Every store of ours, held to the suite that is shipped for all stores."""
