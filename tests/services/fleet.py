@@ -7,10 +7,10 @@ import tempfile
 from pathlib import Path
 from typing import TypeVar
 
+from effectonce.lab.reaper import Reaper
 from tests.services.given import Given, GivenPostgreSQL, GivenRedis
 from tests.services.postgresql import PostgreSQL
 from tests.services.rabbitmq import RabbitMQ
-from tests.services.reaper import Reaper
 from tests.services.redis import Redis
 from tests.services.server import Server
 

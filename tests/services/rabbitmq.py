@@ -13,10 +13,10 @@ from pathlib import Path
 
 import amqp
 
+from effectonce.lab.ports import free_port
+from effectonce.lab.reaper import Reaper
 from tests.services import programs
 from tests.services.faults import ServiceFailed, ServiceMissing
-from tests.services.ports import free_port
-from tests.services.reaper import Reaper
 from tests.services.server import Server
 
 USER = "guest"

@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
+from effectonce.lab.ports import free_port
+from effectonce.lab.process_tree import descendants, is_alive, wait_until
+from effectonce.lab.reaper import Reaper
 from tests.services.accounts import Account, running_as
 from tests.services.faults import ServiceFailed
-from tests.services.ports import free_port
-from tests.services.processes import descendants, is_alive, wait_until
-from tests.services.reaper import Reaper
 
 BOOT_SECONDS = 60.0
 STOP_SECONDS = 20.0

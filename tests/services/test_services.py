@@ -13,6 +13,8 @@ import psycopg
 import pytest
 import redis
 
+from effectonce.lab.ports import STANDARD, free_port
+from effectonce.lab.process_tree import descendants, is_alive, wait_until
 from tests.services import (
     Fleet,
     Given,
@@ -25,8 +27,6 @@ from tests.services import (
     programs,
 )
 from tests.services.given import GivenRedis
-from tests.services.ports import STANDARD, free_port
-from tests.services.processes import descendants, is_alive, wait_until
 from tests.services.redis import NEVER
 
 SERVERS = ["redis_server", "postgresql_server", "rabbitmq_server"]

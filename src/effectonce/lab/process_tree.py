@@ -9,15 +9,20 @@ from collections.abc import Callable
 from pathlib import Path
 
 
+def children(pid: int) -> list[int]:
+    """Return the processes whose parent is *pid*, dead ones that nobody waited for left out."""
+    return [child for child, parent in _parents() if parent == pid and is_alive(child)]
+
+
 def descendants(pid: int) -> list[int]:
     """Return the processes below *pid*, parents before children."""
-    children: dict[int, list[int]] = {}
+    families: dict[int, list[int]] = {}
     for child, parent in _parents():
-        children.setdefault(parent, []).append(child)
+        families.setdefault(parent, []).append(child)
     found: list[int] = []
     todo = [pid]
     while todo:
-        below = children.get(todo.pop(), [])
+        below = families.get(todo.pop(), [])
         found += below
         todo += below
     return found
@@ -53,7 +58,9 @@ def _parents() -> list[tuple[int, int]]:
         numbers = [int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit()]
         return [(pid, int(stat[1])) for pid in numbers if (stat := _stat(pid))]
     ps = shutil.which("ps") or "/bin/ps"
-    listing = subprocess.run([ps, "-axo", "pid=,ppid="], check=True, capture_output=True, text=True).stdout
+    listing = subprocess.run(  # noqa: S603 - the system's own ps
+        [ps, "-axo", "pid=,ppid="], check=True, capture_output=True, text=True
+    ).stdout
     return [(int(pid), int(parent)) for pid, parent in (line.split() for line in listing.splitlines())]
 
 

@@ -1,9 +1,9 @@
-"""Ends the servers of a test run that was killed.
+"""Ends what a run has started, when the run itself was killed.
 
 The reaper is a process of its own, in a session of its own. It reads what to watch from a pipe whose other end only
-the test run holds: when the run is gone, however it went, the pipe ends, and the reaper ends the servers and removes
-the folder. It needs nothing but the standard library, and works where Linux' parent-death signal does not
-(macOS; a server that was started by a thread that has ended).
+the run holds: when the run is gone, however it went, the pipe ends, and the reaper ends the processes and removes
+the folders. It needs nothing but the standard library, and works where Linux' parent-death signal does not
+(macOS; a process that was started by a thread that has ended).
 """
 
 import contextlib
@@ -15,15 +15,16 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from typing import IO
 
 PATIENCE = 5.0
 
 
 class Reaper:
-    """The test run's end of the pipe."""
+    """The run's end of the pipe."""
 
     def __init__(self) -> None:
-        self._process = subprocess.Popen(
+        self._process = subprocess.Popen(  # noqa: S603 - our own interpreter, our own file
             [sys.executable, "-I", "-S", __file__],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
@@ -31,7 +32,7 @@ class Reaper:
             cwd="/",
         )
 
-    def watch(self, pid: int, *, last_words: signal.Signals) -> None:
+    def watch(self, pid: int, *, last_words: signal.Signals = signal.SIGKILL) -> None:
         """End the process group *pid* if we are killed: first with *last_words*, after a while with SIGKILL."""
         self._tell(f"watch {pid} {int(last_words)}")
 
@@ -44,17 +45,23 @@ class Reaper:
         self._tell(f"remove {folder}")
 
     def close(self) -> None:
-        """End what is still watched, remove the folder, end the reaper."""
-        assert self._process.stdin is not None
+        """End what is still watched, remove the folders, end the reaper."""
         with contextlib.suppress(BrokenPipeError):
-            self._process.stdin.close()
+            self._pipe.close()
         self._process.wait()
 
+    @property
+    def _pipe(self) -> IO[bytes]:
+        if self._process.stdin is None:
+            raise AssertionError
+        return self._process.stdin
+
     def _tell(self, line: str) -> None:
-        assert self._process.stdin is not None
+        if self._pipe.closed:
+            return
         with contextlib.suppress(BrokenPipeError):
-            self._process.stdin.write(line.encode() + b"\n")
-            self._process.stdin.flush()
+            self._pipe.write(line.encode() + b"\n")
+            self._pipe.flush()
 
 
 def main() -> None:
