@@ -1,0 +1,126 @@
+"""How a body may not leave its transaction, and how we notice.
+
+The entry commits with the work, so a body that commits, rolls back or closes the transaction itself would tear them
+apart. A watch listens on the body's own connection and session and vetoes: the error is raised where the escape is
+tried, and again at the end if the body swallowed it. A commit on *another* connection to the same database from
+inside the body is vetoed too: its rows would stay when the body is rolled back. What no event shows, such as a
+driver's own commit, is told at the end by the driver's transaction status.
+
+An error in SQLAlchemy's commit event leaves the driver's transaction open while the `Connection` thinks it is over; so
+after a veto the connection is always invalidated, never given back to its pool.
+"""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Final
+
+from sqlalchemy import Connection, Engine, event
+from sqlalchemy.orm import Session
+
+from effectonce.errors import TransactionEscaped
+
+_ENDS: Final = re.compile(r"\s*(?:commit|end|abort|begin|start\s+transaction|rollback(?!.*\bto\b))\b", re.IGNORECASE)
+_STARTS: Final = frozenset("cCeEaAbBsSrR \t\n")
+
+
+class Watch:
+    """Watches one body's transaction; *how* says the first escape that was tried."""
+
+    def __init__(self, connection: Connection, key: str, session: Session | None) -> None:
+        self.connection = connection
+        self.how: str | None = None
+        self._key = key
+        self._ours = False
+        self._database = _database_of(connection.engine)
+        event.listen(connection, "commit", self._on_commit)
+        event.listen(connection, "rollback", self._on_rollback)
+        event.listen(connection, "before_cursor_execute", self._on_statement)
+        if session is not None:
+            event.listen(session, "before_commit", self._on_session_commit)
+            event.listen(session, "after_soft_rollback", self._on_session_rollback)
+        if not event.contains(Engine, "commit", _on_any_commit):
+            event.listen(Engine, "commit", _on_any_commit)
+
+    @contextmanager
+    def ours(self) -> Iterator[None]:
+        """What is done inside is the guard's own."""
+        self._ours = True
+        try:
+            yield
+        finally:
+            self._ours = False
+
+    @contextmanager
+    def body(self) -> Iterator[None]:
+        """While it lasts, this thread is in the body."""
+        token = _watching.set(self)
+        try:
+            yield
+        finally:
+            _watching.reset(token)
+
+    def error(self) -> TransactionEscaped:
+        """The error that says how the body escaped."""
+        return TransactionEscaped(key=self._key, how=self.how)
+
+    def veto(self, how: str) -> None:
+        """Remember and raise an escape."""
+        if not self._ours:
+            self.how = self.how or how
+            raise self.error()
+
+    def is_elsewhere(self, connection: Connection) -> bool:
+        """Whether another connection goes to this body's database."""
+        return connection is not self.connection and _database_of(connection.engine) == self._database
+
+    def _on_commit(self, _connection: Connection) -> None:
+        self.veto("it committed the connection")
+
+    def _on_rollback(self, _connection: Connection) -> None:
+        self.veto("it rolled back or closed the connection")
+
+    def _on_statement(self, _connection: Connection, _cursor: Any, statement: str, *_: Any) -> None:
+        if statement[:1] in _STARTS and _ENDS.match(statement):
+            self.veto(f"it executed {statement.split(maxsplit=1)[0].upper()}")
+
+    def _on_session_commit(self, session: Session) -> None:
+        if not session.in_nested_transaction():
+            self.veto("it committed the registry's session")
+
+    def _on_session_rollback(self, _session: Session, previous: Any) -> None:
+        if previous.parent is None:
+            self.veto("it rolled back the registry's session")
+
+
+_watching: ContextVar[Watch | None] = ContextVar("effectonce_watch", default=None)
+
+
+@contextmanager
+def exempt() -> Iterator[None]:
+    """What is done inside is the ledger's own, also when a body is running around it."""
+    token = _watching.set(None)
+    try:
+        yield
+    finally:
+        _watching.reset(token)
+
+
+def current_watch() -> Watch | None:
+    """The watch of the body that this thread is in."""
+    return _watching.get()
+
+
+def _on_any_commit(connection: Connection) -> None:
+    watch = _watching.get()
+    if watch is not None and watch.is_elsewhere(connection):
+        connection.invalidate()
+        watch.veto("it committed on another connection to the ledger's database")
+
+
+def _database_of(engine: Engine) -> tuple[Any, ...]:
+    url = engine.url
+    if url.get_backend_name() == "sqlite" and not url.database:
+        return (id(engine),)
+    return (url.get_backend_name(), url.host or "localhost", url.port, url.database)

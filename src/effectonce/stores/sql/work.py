@@ -1,0 +1,291 @@
+"""The transaction of one `Transactional` body.
+
+It begins with the claim and ends with the commit of the claim, the work and the outcome together. A crash anywhere before
+the commit leaves nothing of it. A connection that breaks *at* the commit leaves a question, and `commit` asks it:
+under the same try-lock, so that a server which is still committing is waited for (holes H14 and rule 10).
+"""
+
+import time
+from contextlib import AbstractContextManager, ExitStack, suppress
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.orm import Session
+
+from effectonce import crashpoints
+from effectonce.domain.claims import Claim, Granted, Outcome, Refused, State
+from effectonce.errors import CommitUncertain, LedgerUnavailable, TransactionEscaped
+from effectonce.ports import Conflict, Work
+from effectonce.stores.sql.escapes import Watch, exempt
+from effectonce.stores.sql.locked import Locked
+from effectonce.stores.sql.rows import claim_values, lock_of, outcome_values
+
+if TYPE_CHECKING:
+    from effectonce.stores.sql.ledger import SqlLedger
+
+ASK_FOR = 10.0
+"""Seconds that an uncertain commit is asked about before it stays uncertain."""
+
+
+class SqlWork:
+    """The whole transaction of a body; see `ports.Work`."""
+
+    def __init__(
+        self, ledger: "SqlLedger", claim: Claim, *, granted: Granted | None, allow_escape: bool, keep: float | None
+    ) -> None:
+        self._ledger = ledger
+        self._claim = claim
+        self._committed = granted
+        self._allow_escape = allow_escape
+        self._keep = keep
+        self._granted = granted
+        self._outcome_state = State.COMPLETED
+        self._connection: Connection | None = None
+        self._session: Session | None = None
+        self._watch: Watch | None = None
+        self._in_body = ExitStack()
+
+    @property
+    def connection(self) -> Connection:
+        """The connection of the transaction."""
+        assert self._connection is not None, "the work was not entered"  # noqa: S101 - a mistake of ours
+        return self._connection
+
+    @property
+    def session(self) -> Session:
+        """The session of the transaction, made when it is first wanted."""
+        if self._session is None:
+            self._session = self._ledger.source.session(self.connection)
+        return self._session
+
+    def enter(self) -> Granted | Refused:
+        """See `ports.Work.enter`."""
+        crashpoints.crash_point("claim.before")
+        answer = self._enter()
+        crashpoints.crash_point("claim.after")
+        if isinstance(answer, Granted):
+            self._granted = answer
+            self._start_watch()
+        return answer
+
+    def _enter(self) -> Granted | Refused:
+        ledger = self._ledger
+        try:
+            with exempt():
+                self._open()
+                if self._committed is not None:
+                    return self._lock_only(self._committed)
+                return self._insert()
+        except Locked:
+            return Refused(entry=None)
+        except DBAPIError as error:
+            problem = ledger.translated(error)
+            if isinstance(problem, Locked):
+                return Refused(entry=None)
+            raise problem from error
+        except SQLAlchemyError as error:
+            raise LedgerUnavailable(ledger=ledger.name, reason=type(error).__name__) from error
+
+    def _open(self) -> None:
+        ledger = self._ledger
+        _ = ledger.statements
+        registry = ledger.source.registry
+        if registry is None:
+            self._connection = ledger.source.engine.connect()
+            self._connection.begin()
+        else:
+            registry.remove()
+            self._session = registry()
+            engine = ledger.source.engine
+            self._connection = self._session.connection(bind_arguments={"bind": engine})
+        ledger.dialect.begin(self._connection, wait=0)
+
+    def _lock_only(self, granted: Granted) -> Granted | Refused:
+        values = {"lock": lock_of(granted.digest)}
+        locked = self.connection.execute(self._ledger.statements.lock, values).scalar()
+        return granted if locked else Refused(entry=None)
+
+    def _insert(self) -> Granted | Refused:
+        claim = self._claim
+        values = claim_values(claim, state=State.COMPLETED, keep=self._keep)
+        fence = self.connection.execute(self._ledger.statements.insert, values).scalar()
+        if fence is None:
+            return Refused(entry=self._ledger.entry_on(self.connection, claim.digest)[0])
+        return Granted(digest=claim.digest, attempt=claim.attempt, fence=fence, takeover=False, deaths=0, attempts=1)
+
+    def _start_watch(self) -> None:
+        if not self._allow_escape:
+            session = self._session if self._ledger.source.registry is not None else None
+            self._watch = Watch(self.connection, self._claim.key, session)
+            self._in_body.enter_context(self._watch.body())
+
+    def finish(self, outcome: Outcome) -> bool:
+        """See `ports.Work.finish`."""
+        self._end_body()
+        self._outcome_state = outcome.state
+        first = self._committed is None
+        if first and outcome.state is State.COMPLETED and outcome.result is None and outcome.kept:
+            return True
+        crashpoints.crash_point("settle.before")
+        granted = self._granted
+        assert granted is not None, "the work was not entered"  # noqa: S101 - a mistake of ours
+        inserted = int(State.COMPLETED if first else State.CLAIMED)
+        done = self._execute(
+            self._ledger.statements.complete, {**outcome_values(granted, outcome), "inserted": inserted}
+        )
+        crashpoints.crash_point("settle.after")
+        return done
+
+    def _execute(self, statement: Any, values: dict[str, Any]) -> bool:
+        try:
+            with exempt():
+                return bool(self.connection.execute(statement, values).rowcount == 1)
+        except DBAPIError as error:
+            raise self._ledger.translated(error) from error
+
+    def _end_body(self) -> None:
+        """Flush what the session still has, and make sure that the transaction is the one we began."""
+        watch = self._watch
+        if watch is not None and watch.how is not None:
+            raise watch.error()
+        self._check_registry()
+        self._flush()
+        self._in_body.close()
+        if self._allow_escape:
+            return
+        connection = self.connection
+        if connection.closed or connection.invalidated:
+            raise self._escaped("it closed or invalidated the connection")
+        driver = connection.connection.dbapi_connection
+        if self._ledger.dialect.has_failed(driver):
+            raise self._escaped(
+                "a statement failed and was caught without a savepoint, so the database will not commit"
+            )
+        if not self._ledger.dialect.in_transaction(driver):
+            self._ledger.mark_unknown(self._claim.digest, self._claim.attempt)
+            raise self._escaped("it ended the transaction through the driver; the effect is unknown now")
+
+    def _flush(self) -> None:
+        session = self._session
+        if session is None:
+            return
+        try:
+            with self._own():
+                if self._ledger.source.registry is None:
+                    session.commit()
+                else:
+                    session.flush()
+        except DBAPIError as error:
+            if self._ledger.is_conflict(error):
+                raise Conflict from error
+            raise
+
+    def _check_registry(self) -> None:
+        registry, session = self._ledger.source.registry, self._session
+        if registry is None or self._allow_escape or session is None:
+            return
+        if registry() is not session or not session.in_transaction():
+            raise self._escaped("it removed or closed the registry's session")
+
+    def _escaped(self, how: str) -> TransactionEscaped:
+        return TransactionEscaped(key=self._claim.key, how=how)
+
+    def undo_body(self) -> None:
+        """See `ports.Work.undo_body`: the transaction is begun again, which costs a working body nothing."""
+        self.rollback()
+        self._session = self._watch = None
+        self._in_body = ExitStack()
+        if isinstance(self.enter(), Refused):
+            raise Conflict
+
+    def commit(self) -> None:
+        """See `ports.Work.commit`."""
+        crashpoints.crash_point("commit.before")
+        try:
+            with exempt(), self._own():
+                self._commit()
+        except DBAPIError as error:
+            if self._ledger.is_conflict(error):
+                raise Conflict from error
+            if not self._ledger.is_lost(error):
+                raise
+            self._ask()
+        crashpoints.crash_point("commit.after")
+
+    def _commit(self) -> None:
+        if self._ledger.source.registry is not None and self._session is not None:
+            self._session.commit()
+        else:
+            transaction = self.connection.get_transaction()
+            if transaction is not None:
+                transaction.commit()
+
+    def _ask(self) -> None:
+        """Find out how a commit ended whose answer was lost."""
+        end, pause = time.monotonic() + ASK_FOR, 0.05
+        while time.monotonic() < end:
+            with suppress(LedgerUnavailable, Conflict):
+                ended = self._ledger.has_ended(self._claim.digest, self._claim.attempt, self._outcome_state)
+                if ended is True:
+                    return
+                if ended is False:
+                    break
+            time.sleep(pause)
+            pause = min(pause * 2, 1.0)
+        else:
+            raise CommitUncertain(key=self._claim.key)
+        reason = "the connection broke at the commit, and nothing was committed"
+        raise LedgerUnavailable(ledger=self._ledger.name, reason=reason)
+
+    def rollback(self) -> None:
+        """See `ports.Work.rollback`."""
+        self._in_body.close()
+        connection, session = self._connection, self._session
+        watch = self._watch
+        with exempt(), self._own():
+            if watch is not None and watch.how is not None and connection is not None:
+                with suppress(Exception):
+                    connection.invalidate()
+            if session is not None:
+                with suppress(SQLAlchemyError):
+                    session.close()
+            if connection is not None:
+                with suppress(SQLAlchemyError):
+                    connection.close()
+            registry = self._ledger.source.registry
+            if registry is not None and session is not None:
+                with suppress(SQLAlchemyError):
+                    registry.remove()
+        self._connection = None
+
+    def _own(self) -> AbstractContextManager[None]:
+        return self._watch.ours() if self._watch is not None else ExitStack()
+
+
+class NestedWork(SqlWork):
+    """The work of a guarded call inside a guarded body: a savepoint of the same transaction."""
+
+    def __init__(self, ledger: "SqlLedger", claim: Claim, *, outer: Work, keep: float | None) -> None:
+        super().__init__(ledger, claim, granted=None, allow_escape=True, keep=keep)
+        self._outer = outer
+        self._savepoint: Any = None
+
+    def _open(self) -> None:
+        self._session = self._outer.session
+        self._savepoint = self._outer.session.begin_nested()
+        self._connection = self._outer.connection
+
+    def _flush(self) -> None:
+        self._outer.session.flush()
+
+    def _commit(self) -> None:
+        self._savepoint.commit()
+        self._savepoint = None
+
+    def rollback(self) -> None:
+        """Undo this call's part."""
+        savepoint, self._savepoint = self._savepoint, None
+        if savepoint is not None and savepoint.is_active:
+            with suppress(SQLAlchemyError):
+                savepoint.rollback()
