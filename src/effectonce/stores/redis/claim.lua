@@ -24,6 +24,7 @@ if old then
   end
 end
 
+redis.call('ZADD', claims, whole(now + 2 * lease), member(entry))  -- first: a server that is full refuses here
 redis.call('DEL', entry)
 redis.call('HSET', entry, 'state', CLAIMED, 'fence', whole(fence), 'attempt', attempt, 'key', ARGV[2],
   'identity', ARGV[3], 'task', ARGV[4], 'args', args, 'attempts', attempts, 'since', whole(now),
@@ -34,5 +35,4 @@ end
 if ARGV[8] ~= '0' then
   redis.call('HSET', entry, 'retries', ARGV[8])
 end
-redis.call('ZADD', claims, whole(now + 2 * lease), member(entry))
 return {1, whole(fence), takeover, deaths, attempts}

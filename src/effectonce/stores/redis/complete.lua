@@ -10,11 +10,16 @@ end
 if state ~= CLAIMED then
   return 0
 end
-redis.call('HSET', entry, 'state', ARGV[3], 'handed', ARGV[5], 'continued', ARGV[6], 'kept', ARGV[7],
-  'since', whole(now))
+redis.call('ZREM', claims, member(entry))  -- first: after it, a server that is full takes the rest too
+redis.call('HSET', entry, 'state', ARGV[3], 'since', whole(now))
+redis.call('HDEL', entry, 'ends', 'lease', 'keep')
+for i, flag in ipairs({'handed', 'continued', 'kept'}) do
+  if ARGV[4 + i] == '1' then
+    redis.call('HSET', entry, flag, 1)
+  end
+end
 if ARGV[8] then
   redis.call('HSET', entry, 'result', ARGV[8])
 end
-redis.call('ZREM', claims, member(entry))
 forget(entry, ARGV[4])
 return 1

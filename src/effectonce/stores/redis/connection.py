@@ -57,7 +57,6 @@ def _pool(url: str) -> ConnectionPool:
     ours: dict[str, Any] = {
         "socket_timeout": PATIENCE,
         "socket_connect_timeout": PATIENCE,
-        "socket_keepalive": True,
         "retry": Retry(NoBackoff(), 1, supported_errors=(redis.ConnectionError,)),
     }
     try:

@@ -1,5 +1,5 @@
 -- What every script begins with: the server's clock, and how an entry is told.
--- The fields, in the order of `layout.FIELDS`: one that is not there has its first value.
+-- A field that is not there has its first value: no deaths, not continued, no result. What has ended has no lease.
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local CLAIMED, COMPLETED, FAILED, RELEASED, UNKNOWN, POISONED = '1', '2', '3', '4', '5', '6'
@@ -19,7 +19,7 @@ local function told(entry)
   if not fields[1] then
     return false
   end
-  fields[17] = whole(fields[16] - now)
+  fields[17] = whole((fields[16] or now) - now)
   return fields
 end
 

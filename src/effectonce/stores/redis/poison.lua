@@ -7,10 +7,10 @@ local state = held(entry, ARGV[1], ARGV[2])
 if not state or (state ~= ARGV[3] and state ~= POISONED) then
   return 0
 end
+redis.call('ZREM', claims, member(entry))  -- first: after it, a server that is full takes the rest too
 if state ~= POISONED then
   redis.call('HSET', entry, 'state', POISONED, 'since', whole(now))
 end
-redis.call('ZREM', claims, member(entry))
 redis.call('PERSIST', entry)
 redis.call('ZADD', messages, 'NX', redis.call('ZCARD', messages), ARGV[4])
 return 1

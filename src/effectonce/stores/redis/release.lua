@@ -7,6 +7,7 @@ local state = held(entry, ARGV[1], ARGV[2])
 if state ~= CLAIMED and state ~= RELEASED then
   return 0
 end
+redis.call('ZREM', claims, member(entry))  -- first: after it, a server that is full takes the rest too
 if state == CLAIMED then
   redis.call('HSET', entry, 'state', RELEASED, 'since', whole(now))
 end
@@ -14,6 +15,5 @@ redis.call('HSET', entry, 'retries', ARGV[3])
 if ARGV[4] == '1' then
   redis.call('HDEL', entry, 'deaths')
 end
-redis.call('ZREM', claims, member(entry))
 forget(entry, ARGV[5])
 return 1

@@ -11,9 +11,9 @@ for i = 1, #KEYS / 2 do
     redis.call('ZREM', claims, member(entry))
   elseif now > old[16] + lease then
     rescued[i] = old
+    redis.call('ZREM', claims, member(entry))  -- first: after it, a server that is full takes the rest too
     redis.call('HSET', entry, 'state', RELEASED, 'since', whole(now))
     redis.call('HINCRBY', entry, 'deaths', 1)
-    redis.call('ZREM', claims, member(entry))
     forget(entry, redis.call('HGET', entry, 'keep'))
   end
 end

@@ -4,9 +4,9 @@
 local entry, claims = KEYS[1], KEYS[2]
 local old = redis.call('HMGET', entry, 'attempt', 'state')
 if old[1] == ARGV[1] then
+  redis.call('ZREM', claims, member(entry))  -- first: after it, a server that is full takes the rest too
   if old[2] ~= UNKNOWN then
     redis.call('HSET', entry, 'state', UNKNOWN, 'since', whole(now))
   end
-  redis.call('ZREM', claims, member(entry))
   redis.call('PERSIST', entry)
 end

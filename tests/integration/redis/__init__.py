@@ -1,0 +1,1 @@
+"""What the ledger in Redis does beyond the rules of all ledgers."""
