@@ -1,5 +1,6 @@
 """The ledger in SQL databases; one database for all rules, since making one takes longer than a rule."""
 
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -56,3 +57,14 @@ class TestSqlLedgerOnSQLite(LedgerConformance):
 
     def set_fence(self, store: LedgerStore, digest: bytes, fence: int) -> None:
         set_fence(store, digest, fence)
+
+    def test_a_first_use_waits_for_no_writer_when_the_tables_are_there(self, on_sqlite: SqlLedger) -> None:
+        """A body holds the file; a process that has just started reads, and is told at once that a key is busy."""
+        with on_sqlite.source.engine.connect() as writer:
+            writer.exec_driver_sql("begin immediate")
+            other = SqlLedger.open(on_sqlite.source.engine.url)
+            before = time.monotonic()
+            assert other.read(b"nothing-of-these") is None
+            assert time.monotonic() - before < 1
+            writer.rollback()
+        other.close()

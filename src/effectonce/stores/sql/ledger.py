@@ -73,8 +73,15 @@ class SqlLedger:
         if self._statements is None:
             self._statements = Statements(self.dialect, self._tables)
             if self._create:
-                self.create_schema()
+                self._create_if_missing()
         return self._statements
+
+    def _create_if_missing(self) -> None:
+        """Look first: a new process does not wait for SQLite's one writer when there is nothing to create."""
+        try:
+            self.ping()
+        except SchemaMissing:
+            self.create_schema()
 
     def claim(self, claim: Claim) -> Granted | Refused:
         """See `ports.LedgerStore.claim`."""
