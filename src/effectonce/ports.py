@@ -66,8 +66,8 @@ class LedgerStore(Protocol):
     def poison(self, entry: Entry, message: bytes) -> bool:
         """Set the entry aside as POISONED, and keep *message* with it, if nothing has moved since *entry* was read.
 
-        That is: same fence, attempt and state, so a holder that completes late is not buried. True again, with the
-        message kept once, when it has been poisoned before.
+        That is: same fence and attempt, still CLAIMED or still RELEASED, so a holder that completes late is not
+        buried. True again, with the message kept once, when it has been poisoned before.
         """
         ...
 

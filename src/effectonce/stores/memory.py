@@ -16,6 +16,7 @@ from effectonce import crashpoints
 from effectonce.domain.claims import Claim, Entry, Granted, Outcome, Refused, State, admit
 from effectonce.ports import Renewal
 
+_OPEN = frozenset({State.CLAIMED, State.RELEASED})
 _ENDED = frozenset({State.COMPLETED, State.FAILED})
 _HELD = frozenset({State.UNKNOWN, State.POISONED})
 
@@ -92,7 +93,7 @@ class MemoryLedger:
         with self._lock:
             now = self._clock()
             record = self._held_by(granted, now)
-            free = record is not None and record.entry.state in {State.CLAIMED, State.RELEASED}
+            free = record is not None and record.entry.state in _OPEN
             if record is not None and free:
                 deaths = 0 if reset else record.entry.deaths
                 record.entry = replace(_moved(record.entry, State.RELEASED, now), deaths=deaths, retries=retries)
@@ -116,7 +117,8 @@ class MemoryLedger:
             record = self._record(entry.digest, now)
             if record is None or not record.holds(entry.attempt, entry.fence):
                 return False
-            if record.entry.state not in {entry.state, State.POISONED}:
+            unmoved = record.entry.state is entry.state and entry.state in _OPEN
+            if not unmoved and record.entry.state is not State.POISONED:
                 return False
             record.entry = _moved(record.entry, State.POISONED, now)
             record.forget_at = None
@@ -141,7 +143,7 @@ class MemoryLedger:
         crashpoints.crash_point("mark.before")
         with self._lock:
             record = self._record(digest, self._clock())
-            if record is not None and record.entry.attempt == attempt:
+            if record is not None and record.entry.attempt == attempt and record.entry.state in _ENDED:
                 record.entry = replace(record.entry, continued=True)
         crashpoints.crash_point("mark.after")
 

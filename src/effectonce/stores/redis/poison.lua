@@ -4,7 +4,8 @@
 -- Answers 1 when it is poisoned, now or before; 0 when it has moved.
 local entry, claims, messages = KEYS[1], KEYS[2], KEYS[3]
 local state = held(entry, ARGV[1], ARGV[2])
-if not state or (state ~= ARGV[3] and state ~= POISONED) then
+local unmoved = state == ARGV[3] and (state == CLAIMED or state == RELEASED)
+if not unmoved and state ~= POISONED then
   return 0
 end
 redis.call('ZREM', claims, member(entry))  -- first: after it, a server that is full takes the rest too

@@ -77,6 +77,12 @@ class Holding(Suite):
         assert store.poison(seen, b"another")
         assert list(store.held(held.digest)) == [b"message", b"another"]
 
+    def test_poison_does_not_bury_an_outcome(self, store: LedgerStore) -> None:
+        held = granted(store, new_claim())
+        store.complete(held, DONE)
+        assert not store.poison(entry_of(store, held), b"message")
+        assert entry_of(store, held).result == b"done"
+
     def test_poison_makes_no_entry(self, store: LedgerStore) -> None:
         seen = entry_of(store, granted(store, new_claim()))
         gone = replace(seen, digest=new_claim().digest)
@@ -109,6 +115,11 @@ class Holding(Suite):
         store.mark_continued(held.digest, held.attempt)
         store.mark_continued(held.digest, held.attempt)
         assert timeless(entry_of(store, held)) == timeless(replace(before, continued=True))
+
+    def test_what_has_no_outcome_has_no_continuation(self, store: LedgerStore) -> None:
+        held = granted(store, new_claim())
+        store.mark_continued(held.digest, held.attempt)
+        assert not entry_of(store, held).continued
 
     @pytest.mark.parametrize("state", [State.CLAIMED, State.COMPLETED, State.RELEASED])
     def test_an_attempt_can_say_that_nobody_knows_how_it_ended(self, store: LedgerStore, state: State) -> None:
