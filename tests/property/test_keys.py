@@ -4,6 +4,8 @@ import inspect
 import json
 import subprocess
 import sys
+from datetime import datetime, tzinfo
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ from hypothesis import strategies as st
 from effectonce.domain.keys import Key, KeySource
 from effectonce.domain.policies import Leased, Transactional
 from effectonce.errors import KeyInvalid
-from tests.property.values import NAMES, TEXT, VALUES, carried, meaning, shuffled
+from tests.property.values import INSTANTS, NAMES, SPLITS, TEXT, VALUES, ZONES, carried, meaning, shuffled
 
 ROOT = Path(__file__).parents[2]
 
@@ -46,6 +48,40 @@ def key(
 def test_two_calls_of_different_meaning_never_share_a_key(source: KeySource, one: Any, other: Any) -> None:
     first, second = key(source, *one[:2], c=one[2]), key(source, *other[:2], c=other[2])
     assert (first.digest == second.digest) == (meaning(one) == meaning(other))
+
+
+@given(source=SOURCES, calls=SPLITS)
+@example(source=TEMPLATES[1], calls=(("a", "b", "cd"), ("ab", "c", "d")))
+def test_text_that_is_cut_elsewhere_is_another_key(source: KeySource, calls: Any) -> None:
+    """The very characters that stand between parts may stand in them."""
+    first, second = (key(source, *call[:2], c=call[2]) for call in calls)
+    assert first != second
+    assert first.text != second.text
+
+
+@given(value=PARTS)
+def test_text_cannot_pass_for_a_value_of_another_type(value: Any) -> None:
+    real = key(TEMPLATES[0], value)
+    written = real.text.removeprefix("k:").removesuffix(":b:[1,2]")
+    for lookalike in (written, written.strip("<>")):
+        assume(meaning(lookalike) != meaning(value))
+        forged = key(TEMPLATES[0], lookalike)
+        assert forged != real
+        assert forged.text != real.text
+
+
+@given(number=st.decimals(allow_nan=False, allow_infinity=False), zeros=st.integers(1, 9))
+def test_equal_decimals_are_one_part(number: Decimal, zeros: int) -> None:
+    sign, digits, exponent = number.as_tuple()
+    longer = Decimal((sign, (0, *digits, *(0,) * zeros), int(exponent) - zeros))
+    assert key(TEMPLATES[0], longer) == key(TEMPLATES[0], number)
+    assert key(TEMPLATES[0], longer).text == key(TEMPLATES[0], number).text
+
+
+@given(instant=INSTANTS, zone=ZONES)
+def test_equal_instants_are_one_part(instant: datetime, zone: tzinfo) -> None:
+    assert key(TEMPLATES[0], instant.astimezone(zone)) == key(TEMPLATES[0], instant)
+    assert key(TEMPLATES[0], instant.astimezone(zone)).text == key(TEMPLATES[0], instant).text
 
 
 @given(source=SOURCES, call=st.tuples(PARTS, PARTS, PARTS), place=st.integers(0, 2), new=PARTS)
@@ -112,6 +148,16 @@ def test_namespace_generation_and_tick_cannot_forge_each_other(
     ]
     assert (made[0] == made[1]) == (meaning(calls[0]) == meaning(calls[1]))
     assert (made[0].idempotency_key("s") == made[1].idempotency_key("s")) == (made[0] == made[1])
+
+
+@given(calls=SPLITS)
+def test_text_that_is_moved_between_headers_is_another_key(calls: Any) -> None:
+    first, second = (
+        key(TEMPLATES[0], 1, namespace=namespace, headers={"generation": again, "tick": tick})
+        for namespace, again, tick in calls
+    )
+    assert first != second
+    assert str(first) != str(second)
 
 
 @given(value=st.floats() | st.sets(st.integers()) | st.lists(st.floats(), min_size=1) | st.builds(object))

@@ -1,7 +1,7 @@
 """Made-up arguments, and the trip that they make to a worker."""
 
 import copy
-from datetime import UTC, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from typing import Any
 
 from hypothesis import strategies as st
@@ -17,7 +17,13 @@ HOSTILE = st.sampled_from(
 
 TEXT = HOSTILE | st.text(st.characters(), max_size=8) | st.lists(HOSTILE, max_size=4).map("".join)
 NAMES = TEXT.filter(bool)
-ZONES = st.sampled_from([None, UTC, timezone(timedelta(hours=5, minutes=30)), timezone(-timedelta(hours=11))])
+ZONES: st.SearchStrategy[tzinfo] = st.sampled_from(
+    [UTC, timezone(timedelta(hours=5, minutes=30)), timezone(-timedelta(hours=11))]
+)
+INSTANTS = st.datetimes(datetime(2, 1, 1), datetime(9998, 1, 1), timezones=ZONES)  # noqa: DTZ001 - bounds
+
+SPLITS = st.tuples(NAMES, NAMES, NAMES, NAMES).map(lambda t: ((t[0], t[1], t[2] + t[3]), (t[0] + t[1], t[2], t[3])))
+"""One text in three pieces, in two ways."""
 
 SCALARS = st.one_of(
     TEXT,
@@ -28,8 +34,8 @@ SCALARS = st.one_of(
     st.decimals(allow_nan=False, allow_infinity=False),
     st.uuids(),
     st.dates(),
-    st.times(timezones=ZONES),
-    st.datetimes(timezones=ZONES),
+    st.times(timezones=ZONES | st.none()),
+    st.datetimes() | INSTANTS,
     st.binary(max_size=8),
 )
 """What a key is made of, and kombu's JSON can carry."""
@@ -71,6 +77,8 @@ def meaning(value: Any) -> Any:
             return ("dict", frozenset((meaning(name), meaning(item)) for name, item in value.items()))
         case str():
             return ("str", value.encode("utf-16", "surrogatepass"))
+        case set():
+            return ("set", frozenset(meaning(item) for item in value))
         case float():
             return ("float", repr(value))
         case _ if getattr(value, "tzinfo", None) is not None and not hasattr(value, "year"):

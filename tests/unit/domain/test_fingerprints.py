@@ -110,7 +110,7 @@ def test_at_most_eight_arguments_have_a_digest_of_their_own() -> None:
 def test_extra_keyword_arguments_count_as_parameters() -> None:
     def before(order_id: int, **options: Any) -> None: ...
 
-    def after(order_id: int, express: bool = False, **options: Any) -> None: ...  # noqa: FBT001, FBT002 - as users write
+    def after(order_id: int, express: bool = False, **options: Any) -> None: ...  # noqa: FBT002 - as users write
 
     assert print_of(before, 1, express=True) == print_of(after, 1, express=True)
     assert names_that_differ(print_of(before, 1, express=True), print_of(before, 1).to_bytes()) == ("express",)
