@@ -11,7 +11,7 @@ from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError, NoSuchModuleError, SQLAlchemyError
 
 from effectonce import crashpoints
-from effectonce.domain.claims import Claim, Entry, Granted, Outcome, Refused, State, admit, is_reentry
+from effectonce.domain.claims import Claim, Entry, Granted, Outcome, Refused, State, admit, is_reentry, is_repeated
 from effectonce.errors import LedgerUnavailable, SchemaMissing
 from effectonce.ports import Conflict, Renewal, Work
 from effectonce.stores.sql.dialects import dialect_of
@@ -107,12 +107,8 @@ class SqlLedger:
         entry, now = self.entry_on(connection, claim.digest)
         if entry is None:
             return Refused(entry=None)
-        if entry.attempt == claim.attempt and entry.state is State.CLAIMED:
-            return Granted(
-                **_names(claim), fence=entry.fence, takeover=False, deaths=entry.deaths, attempts=entry.attempts
-            )
         answer = admit(entry, claim, now)
-        if isinstance(answer, Refused):
+        if isinstance(answer, Refused) or is_repeated(entry, claim):
             return answer
         taken = connection.execute(
             self.statements.take,
@@ -159,18 +155,20 @@ class SqlLedger:
 
     def _renew(self, held: Sequence[Renewal]) -> set[bytes]:
         values: dict[str, Any] = {}
-        terms = []
+        terms, leases = [], []
         for at, each in enumerate(sorted(held, key=lambda renewal: renewal.digest)):
             values |= {f"d{at}": each.digest, f"f{at}": each.fence, f"a{at}": each.attempt}
+            leases.append(f"when :d{at} then {round(each.lease * 1000)}")
             terms.append(f"(digest = :d{at} and fence = :f{at} and attempt = :a{at})")
-        statement = text(self.statements.renew.format(held=" or ".join(terms)))
+        lease = f"case digest {' '.join(leases)} else lease_ms end"
+        statement = text(self.statements.renew.format(held=" or ".join(terms), leases=lease))
         with self._settling() as connection:
             return {bytes(attempt) for attempt in connection.execute(statement, values).scalars()}
 
     def poison(self, entry: Entry, message: bytes) -> bool:
         """See `ports.LedgerStore.poison`."""
         with self._settling() as connection:
-            values = {"digest": entry.digest, "fence": entry.fence, "attempt": entry.attempt}
+            values = {**held_values(entry), "seen": int(entry.state)}
             if connection.execute(self.statements.poison, values).rowcount != 1:
                 return False
             connection.execute(self.statements.hold, {"digest": entry.digest, "message": message})

@@ -33,7 +33,7 @@ class Statements:
         self.complete = _complete(entries, clock)
         self.release = _release(entries, clock)
         self.renew = _renew(entries, clock)
-        self.poison = _update(entries, clock, "state = 6, keep_until = null", _HELD_OR_RELEASED)
+        self.poison = _poison(entries, clock)
         self.mark_unknown = _update(
             entries, clock, "state = 5, keep_until = null", "digest = :digest and attempt = :attempt"
         )
@@ -68,9 +68,6 @@ class Statements:
         self.version = text(f"select max(version) from {tables.meta.fullname}")
         # Reads no row: fails when a column is missing.
         self.probe = text(f"select {_COLUMNS}, keep_until from {entries} where 1 = 0")
-
-
-_HELD_OR_RELEASED = "digest = :digest and fence = :fence and attempt = :attempt and state in (1, 4)"
 
 
 def _insert(entries: str, clock: str, lock: str) -> TextClause:
@@ -110,14 +107,26 @@ def _release(entries: str, clock: str) -> TextClause:
     """Let a key go, keeping its fence. Primary key."""
     return text(
         f"update {entries} set state = {State.RELEASED:d}, deaths = case when :reset = 1 then 0 else deaths end, "
-        f"retries = :retries, since = {clock}, keep_until = {clock} + :keep_us where {_HELD}"
+        f"retries = :retries, since = case when state = {State.RELEASED:d} then since else {clock} end, "
+        f"keep_until = {clock} + :keep_us "
+        f"where digest = :digest and fence = :fence and attempt = :attempt and state in (1, {State.RELEASED:d})"
+    )
+
+
+def _poison(entries: str, clock: str) -> TextClause:
+    """Set an entry aside that has not moved since it was seen, or stands aside already. Primary key."""
+    return text(
+        f"update {entries} set state = {State.POISONED:d}, keep_until = null, "
+        f"since = case when state = {State.POISONED:d} then since else {clock} end "
+        "where digest = :digest and fence = :fence and attempt = :attempt "
+        f"and (state = {State.POISONED:d} or (state in (1, 4) and state = :seen))"
     )
 
 
 def _renew(entries: str, clock: str) -> Any:
     """Renew those of one process that still hold and have not ended, all at once. Primary key; row locks in order."""
     return (
-        f"update {entries} set lease_until = {clock} + lease_ms * 1000 "
+        f"update {entries} set lease_until = {clock} + ({{leases}}) * 1000, lease_ms = {{leases}} "
         f"where state = 1 and lease_until > {clock} and ({{held}}) returning attempt"
     )
 
