@@ -3,7 +3,8 @@
 import pytest
 from celery import chain, chord, group
 
-from tests.integration.worker.conftest import SHOPS, Shop
+from tests.integration.worker.conftest import SHOPS
+from tests.integration.worker.harness import Shop
 
 LEASED = [*SHOPS, "redis+redis", "amqp+redis"]
 BOTH = [*[(pair, "charge") for pair in SHOPS], *[(pair, "mail") for pair in LEASED]]
