@@ -1,0 +1,96 @@
+"""Shops whose workers reach their broker and their ledger over networks that the test spoils.
+
+The test itself sends and looks over the direct way. A module's shops outlive its tests; leases are so long that no
+test can wait for the end of one by mistake, unless the module says otherwise (``LEASE``, ``OPTIONS`` of the worker).
+"""
+
+import itertools
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+
+from effectonce.lab.processes import Worker
+from tests.integration.worker.harness import Shop
+from tests.networks.proxy import Proxy
+from tests.services import Fleet
+
+_orders = itertools.count(1)
+
+
+class Market(Shop):
+    """A shop with two networks between its workers and their servers."""
+
+    def __init__(self, fleet: Fleet, pair: str, *, lease: float, options: tuple[str, ...]) -> None:
+        super().__init__(fleet, pair, settings={"SHOP_LEASE": str(lease)})
+        self.lease = lease
+        self.options = options
+        self.broker = Proxy(self.env["SHOP_BROKER"])
+        self.ledger = Proxy(self.env["SHOP_LEDGER"])
+
+    def add(self, **options: Any) -> Worker:
+        """One more worker, behind the networks."""
+        spoiled = {"SHOP_BROKER": self.broker.url, "SHOP_LEDGER": self.ledger.url}
+        return super().add(
+            **{"concurrency": 1, "options": self.options, **options, "env": {**spoiled, **options.get("env", {})}}
+        )
+
+    def reset(self) -> None:
+        """Heal both networks, and forget the rest."""
+        self.broker.heal()
+        self.ledger.heal()
+        super().reset()
+
+    def close(self) -> None:
+        """End workers, then networks."""
+        self.broker.heal()
+        self.ledger.heal()
+        super().close()
+        self.broker.close()
+        self.ledger.close()
+
+
+@pytest.fixture(scope="module")
+def markets(request: pytest.FixtureRequest, fleet: Fleet) -> Iterator[Callable[[str], Market]]:
+    """Open a market, or give the one that is open."""
+    opened: dict[str, Market] = {}
+    lease = getattr(request.module, "LEASE", 60.0)
+    options = getattr(request.module, "OPTIONS", ())
+
+    def market(pair: str) -> Market:
+        if pair not in opened:
+            opened[pair] = Market(fleet, pair, lease=lease, options=options)
+        return opened[pair]
+
+    yield market
+    for each in opened.values():
+        each.close()
+
+
+@pytest.fixture
+def pair() -> str:
+    """Broker and ledger of this test; a test that wants others parametrizes it."""
+    return "redis+postgresql"
+
+
+@pytest.fixture
+def market(markets: Callable[[str], Market], pair: str) -> Market:
+    """The shop of this test with a worker behind its networks, all of them well."""
+    market = markets(pair)
+    market.reset()
+    market.start()
+    return market
+
+
+@pytest.fixture
+def order() -> int:
+    """A number that no other test has: what an earlier one left in the broker is not about it."""
+    return next(_orders)
+
+
+@pytest.fixture
+def proxied() -> Iterator[Callable[[str], Proxy]]:
+    """Put a proxy before a URL."""
+    with ExitStack() as proxies:
+        yield lambda url: proxies.enter_context(Proxy(url))
