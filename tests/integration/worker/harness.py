@@ -33,8 +33,10 @@ DEADLINE = 60.0
 class Shop:
     """What a test does with the app of `shop.py`, and what it can see of it."""
 
-    def __init__(self, fleet: Fleet, pair: str, *, pool: str = "prefork", settings: Mapping[str, str] = {}) -> None:
-        self.pair, self.pool = pair, pool
+    def __init__(
+        self, fleet: Fleet, pair: str, *, pool: str = "prefork", settings: Mapping[str, str] = {}, app: str = APP
+    ) -> None:
+        self.pair, self.pool, self._name = pair, pool, app
         self._fleet = fleet
         self._tmp = tempfile.TemporaryDirectory(prefix="shop-")
         self.folder = Path(self._tmp.name)
@@ -71,10 +73,11 @@ class Shop:
         """A module of this shop's own; its shared task stays out of the apps of other shops."""
         os.environ.update(self.env)
         sys.modules.pop(APP, None)
+        sys.modules.pop(self._name, None)
         shared = set(_state._on_app_finalizers)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DuplicateTaskNameWarning)
-            module = importlib.import_module(APP)
+            module = importlib.import_module(self._name)
             module.app.finalize()
         _state._on_app_finalizers.intersection_update(shared)
         return module
@@ -116,7 +119,7 @@ class Shop:
         """One more worker."""
         name = f"w{time.monotonic_ns()}"
         options = {"pool": self.pool, "folder": self.folder, "name": name, "env": {**self.env, **env}, **options}
-        worker = Worker(APP, **options)
+        worker = Worker(self._name, **options)
         worker.start()
         self._workers.append(worker)
         return worker.wait_ready() if wait else worker

@@ -6,6 +6,9 @@ from sqlalchemy.exc import DBAPIError
 
 MICROS = 1_000_000
 
+CLAIM_WAIT = 0.25
+"""Seconds that a claim waits for SQLite's one writer: long enough for another short statement, not for a body."""
+
 
 class Dialect(Protocol):
     """One kind of database."""

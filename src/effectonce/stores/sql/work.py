@@ -17,6 +17,7 @@ from effectonce import crashpoints
 from effectonce.domain.claims import Claim, Granted, Outcome, Refused, State
 from effectonce.errors import CommitUncertain, LedgerUnavailable, TransactionEscaped
 from effectonce.ports import Conflict, Work
+from effectonce.stores.sql.dialects import CLAIM_WAIT
 from effectonce.stores.sql.escapes import Watch, exempt
 from effectonce.stores.sql.locked import Locked
 from effectonce.stores.sql.rows import claim_values, lock_of, outcome_values
@@ -30,6 +31,8 @@ ASK_FOR = 10.0
 
 class SqlWork:
     """The whole transaction of a body; see `ports.Work`."""
+
+    _own_transaction = True
 
     def __init__(
         self, ledger: "SqlLedger", claim: Claim, *, granted: Granted | None, allow_escape: bool, keep: float | None
@@ -70,6 +73,16 @@ class SqlWork:
         return answer
 
     def _enter(self) -> Granted | Refused:
+        """Begin; once more when a connection that had idled turns out to be cut: nothing was done on it yet."""
+        try:
+            return self._begin()
+        except LedgerUnavailable as error:
+            if not self._own_transaction or not self._ledger.is_lost(error.__cause__):
+                raise
+        self.rollback()
+        return self._begin()
+
+    def _begin(self) -> Granted | Refused:
         ledger = self._ledger
         try:
             with exempt():
@@ -99,7 +112,7 @@ class SqlWork:
             self._session = registry()
             engine = ledger.source.engine
             self._connection = self._session.connection(bind_arguments={"bind": engine})
-        ledger.dialect.begin(self._connection, wait=0)
+        ledger.dialect.begin(self._connection, wait=CLAIM_WAIT)
 
     def _lock_only(self, granted: Granted) -> Granted | Refused:
         values = {"lock": lock_of(granted.digest)}
@@ -265,6 +278,8 @@ class SqlWork:
 
 class NestedWork(SqlWork):
     """The work of a guarded call inside a guarded body: a savepoint of the same transaction."""
+
+    _own_transaction = False
 
     def __init__(self, ledger: "SqlLedger", claim: Claim, *, outer: Work, keep: float | None) -> None:
         super().__init__(ledger, claim, granted=None, allow_escape=True, keep=keep)

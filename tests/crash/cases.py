@@ -1,0 +1,131 @@
+"""Running the points of one case side by side, and judging what they left."""
+
+import secrets
+import time
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from celery.result import AsyncResult
+
+from effectonce.domain.claims import Claim, State
+from effectonce.lab.processes import Worker
+from tests.integration.worker.harness import Shop
+from tests.services import Fleet
+
+LEASE = 2.0
+DEADLINE = 120.0
+TWINS = {"defer.before", "defer.after"}
+"""Points that only a delivery passes which meets another at work."""
+
+DEATHS = {"takeover.after": 2}
+"""How often the flow dies by itself on its way: a first delivery of a transactional task leaves no claim behind."""
+
+OVERDUE = {"rescue.before", "rescue.after"}
+"""Points of the rescuer: they need a claim whose holder and message are gone."""
+
+
+@dataclass
+class Run:
+    """One point: its order, its worker, and the calls that were sent."""
+
+    point: str
+    order: str
+    worker: Worker
+    calls: list[AsyncResult] = field(default_factory=list)
+
+
+class Matrix:
+    """The workers of one case, one for each point."""
+
+    def __init__(self, fleet: Fleet, pair: str, *, policy: str, pool: str) -> None:
+        self._policy = policy
+        self._shop = Shop(fleet, pair, pool=pool, settings={"SHOP_LEASE": str(LEASE)}, app="tests.crash.flows")
+        self._runs: list[Run] = []
+
+    def __enter__(self) -> Self:
+        self._shop.reset()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for run in self._runs:
+            run.worker.kill()
+        self._shop.close()
+
+    def run(self, point: str) -> Run:
+        """Start the worker that dies at *point*, and send it an order that passes there."""
+        order = str(len(self._runs) + 1)
+        queue = f"q{order}"
+        worker = self._shop.add(
+            wait=False,
+            name=f"at-{point}",
+            concurrency=2,
+            queues=[queue],
+            env={"EFFECTONCE_CRASH": point, "EFFECTONCE_CRASH_ONCE": str(self._death(point)), "FLOW_QUEUE": queue},
+        )
+        run = Run(point, order, worker)
+        self._runs.append(run)
+        if point in OVERDUE:
+            self._leave_a_claim()
+        link = self._shop.task("linked").s(order).set(queue=queue)
+        for _ in range(2 if point in TWINS else 1):
+            flow = self._shop.task(self._policy)
+            told = {"deadly": DEATHS.get(point, 0)}
+            if point in TWINS and self._policy == "charge":
+                told["pause"] = 1
+            run.calls.append(flow.apply_async((order,), told, queue=queue, link=link))
+        return run
+
+    def watch(self, runs: list[Run]) -> None:
+        """Start dead workers again until every point was passed, every call has ended, and nothing is claimed."""
+        end = time.monotonic() + DEADLINE
+        while time.monotonic() < end and not all(self._is_over(run) for run in runs):
+            for run in runs:
+                if not run.worker.is_running:
+                    run.worker.start()
+            time.sleep(0.1)
+
+    def _is_over(self, run: Run) -> bool:
+        linked = self._shop.outside(f"linked:{run.order}")
+        return self._death(run.point).exists() and bool(linked) and all(call.ready() for call in run.calls)
+
+    def judge(self, run: Run) -> list[str]:
+        """What is wrong with a run, in words."""
+        found = {
+            "nobody died there": not self._death(run.point).exists(),
+            "a call did not succeed": [call.state for call in run.calls if call.state != "SUCCESS"],
+            f"the link went out {len(self._keys('linked', run))} times": len(self._keys("linked", run)) != 1,
+            f"effects: {self._effects(run)}": self._effects(run) != 1,
+            "an entry is stuck": self._claimed(),
+        }
+        return [f"{run.point}: {words}" for words, wrong in found.items() if wrong]
+
+    def _effects(self, run: Run) -> int:
+        if self._policy == "charge":
+            return self._shop.effects()[int(run.order)]
+        return len(self._keys("mail", run))
+
+    def _keys(self, what: str, run: Run) -> set[str]:
+        """The idempotency keys that the outside saw: it lets each act once."""
+        return set(self._shop.outside(f"{what}:{run.order}"))
+
+    def _claimed(self) -> list[str]:
+        """Keys that are claimed though their lease ended long ago."""
+        claimed = self._shop.once.ledger.entries(state=State.CLAIMED, limit=100)
+        return [entry.key for entry in claimed if entry.lease_left < -3 * LEASE]
+
+    def _death(self, point: str) -> Any:
+        return self._shop.folder / f"death-{point}"
+
+    def _leave_a_claim(self) -> None:
+        """A claim without a message, as a hard time limit leaves it (hole H9)."""
+        claim = Claim(
+            digest=secrets.token_bytes(16),
+            key="left behind",
+            attempt=secrets.token_bytes(8),
+            identity=secrets.token_bytes(16),
+            task_id="",
+            fingerprint=b"",
+            lease=0.2,
+            max_takeovers=5,
+        )
+        self._shop.once.ledger.claim(claim)
