@@ -9,12 +9,15 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Self
+from typing import Self, TypeVar
 
 from effectonce.lab.process_tree import children, descendants, is_alive, wait_until
 from effectonce.lab.reaper import Reaper
+
+T = TypeVar("T")
 
 BOOT_SECONDS = 60.0
 STOP_SECONDS = 15.0
@@ -24,6 +27,15 @@ LAST_LINES = 30
 
 class ProcessFailed(Exception):
     """A process of ours did not start, ended too early, or was asked for while it does not run."""
+
+
+def unbroken(call: Callable[[], T]) -> T:
+    """Call in a thread, which no signal handler's exception can break off between a birth and its note.
+
+    An exception that arrives meanwhile is raised when the call is over.
+    """
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(call).result()
 
 
 class Process:
@@ -62,18 +74,7 @@ class Process:
             return self
         self._forget()
         self._log_start = self.log.stat().st_size if self.log.exists() else 0
-        with self.log.open("ab") as out:
-            self._process = subprocess.Popen(  # noqa: S603 - starting the given program is what this is for
-                self.command,
-                env=self._env,
-                cwd=self._cwd,
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-        if self._reaper is not None:
-            self._reaper.watch(self._process.pid)
+        unbroken(self._launch)
         return self
 
     def wait_ready(self, *, seconds: float = BOOT_SECONDS) -> Self:
@@ -124,6 +125,20 @@ class Process:
         """Let a frozen group go on."""
         self._signal_group(signal.SIGCONT)
 
+    def _launch(self) -> None:
+        with self.log.open("ab") as out:
+            self._process = subprocess.Popen(  # noqa: S603 - starting the given program is what this is for
+                self.command,
+                env=self._env,
+                cwd=self._cwd,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        if self._reaper is not None:
+            self._reaper.watch(self._process.pid)
+
     @property
     def _running(self) -> "subprocess.Popen[bytes]":
         if self._process is None:
@@ -164,13 +179,14 @@ class Worker(Process):
         queues: Sequence[str] = (),
         options: Sequence[str] = (),
         env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
         reaper: Reaper | None = None,
     ) -> None:
         command = [sys.executable, "-m", "celery", "-A", app, "worker", "-l", "INFO", "-P", pool]
         command += ["-c", str(concurrency), "-n", f"{name}-{os.getpid()}@%h"]
         command += ["--without-gossip", "--without-mingle", "--without-heartbeat"]
         command += ["-Q", ",".join(queues)] if queues else []
-        super().__init__([*command, *options], log=folder / f"{name}.log", env=env, reaper=reaper)
+        super().__init__([*command, *options], log=folder / f"{name}.log", env=env, cwd=cwd, reaper=reaper)
         self.name = name
 
     def is_ready(self) -> bool:

@@ -1,0 +1,105 @@
+"""The program `effectonce`: what needs no app of yours.
+
+Commands on an app are Celery's: ``celery -A proj once --help``.
+"""
+
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Final, NoReturn
+
+import click
+
+from effectonce import __version__
+
+FEWEST_ORDERS: Final = 4
+STOPPED: Final = 128
+
+
+class Stopped(BaseException):
+    """Somebody asked the program to end."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+def _refuse_app(_context: click.Context, _option: click.Parameter, app: str | None) -> None:
+    if app is not None:
+        message = f"commands on an app are Celery's in this version: celery -A {app} once --help"
+        raise click.UsageError(message)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="effectonce")
+@click.option("-A", "--app", hidden=True, is_eager=True, expose_value=False, callback=_refuse_app)
+def main() -> None:
+    """See that a Celery task takes effect once, though its message arrives more than once.
+
+    Begin with `effectonce demo`; it needs nothing but itself.
+
+    Commands on an app of yours are Celery's: `celery -A proj once --help`.
+    """
+
+
+@main.command()
+@click.option(
+    "--orders", type=click.IntRange(FEWEST_ORDERS, 10_000), default=100, show_default=True, help="How many to charge."
+)
+@click.option("--broker", metavar="URL", help="redis://... or amqp://... instead of an embedded server.")
+@click.option("--ledger", metavar="URL", help="postgresql+psycopg://... or sqlite:///NEWFILE instead of an own file.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Another plan: which orders meet which trouble.")
+def demo(*, orders: int, broker: str | None, ledger: str | None, seed: int) -> None:
+    """Charge orders twice, and once, in about a minute.
+
+    Real workers run a plain task and a guarded one that do the same work: they charge orders. Every message is sent
+    twice. Some are delivered again while their body still runs. Pool processes and whole workers are killed in the
+    middle of bodies. At the end charges are counted, and a table compares the two tasks. Nothing is left behind, also
+    after Ctrl-C.
+
+    Servers that you name with --broker and --ledger are used under names of this run only, which are removed at the
+    end; workers are our own.
+
+    Exit code: 0 if the guarded task charged each order once, 1 if not or if the demo could not run to its end, 2 for a
+    bad option.
+    """
+    from effectonce.lab import report  # noqa: PLC0415 - --help need not load Celery
+    from effectonce.lab.addresses import DemoBroken, DemoRefused  # noqa: PLC0415
+    from effectonce.lab.demo import run_demo  # noqa: PLC0415
+    from effectonce.lab.narrator import narrator  # noqa: PLC0415
+    from effectonce.lab.processes import ProcessFailed  # noqa: PLC0415
+    from effectonce.lab.valkey import ValkeyMissing  # noqa: PLC0415
+
+    voice = narrator()
+    try:
+        with _stoppable():
+            tally = run_demo(orders=orders, seed=seed, broker=broker, ledger=ledger, narrator=voice)
+    except DemoRefused as error:
+        raise click.BadParameter(error.reason, param_hint=error.option) from error
+    except (DemoBroken, ProcessFailed, ValkeyMissing) as error:
+        raise click.ClickException(str(error)) from error
+    except Stopped as stop:
+        click.echo("stopped; all that the demo had started is gone", err=True)
+        sys.exit(STOPPED + stop.number)
+    report.show(tally, voice)
+    sys.exit(0 if tally.of("guarded").is_clean else 1)
+
+
+@contextmanager
+def _stoppable() -> Iterator[None]:
+    """Let the first Ctrl-C, SIGTERM or hang-up end what is inside; what is being cleaned up is not disturbed again."""
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+    def stop(number: int, _frame: FrameType | None) -> NoReturn:
+        for each in numbers:
+            signal.signal(each, signal.SIG_IGN)
+        raise Stopped(number)
+
+    before = {number: signal.signal(number, stop) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, action in before.items():
+            signal.signal(number, action)
