@@ -3,7 +3,7 @@
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -16,6 +16,7 @@ from effectonce.errors import LedgerUnavailable, SchemaMissing
 from effectonce.ports import Conflict, Renewal, Work
 from effectonce.stores.sql.dialects import CLAIM_WAIT, dialect_of
 from effectonce.stores.sql.escapes import exempt
+from effectonce.stores.sql.forks import ForkGate
 from effectonce.stores.sql.locked import Locked
 from effectonce.stores.sql.rows import claim_values, entry_of, held_values, lock_of, micros, outcome_values
 from effectonce.stores.sql.source import Source
@@ -39,6 +40,7 @@ class SqlLedger:
         self._tables = tables(schema)
         self._create = create
         self._statements: Statements | None = None
+        self._gate = ForkGate()
 
     @classmethod
     def open(cls, source: Any, *, schema: str | None = None, create_schema: bool | None = None) -> "SqlLedger":
@@ -134,8 +136,9 @@ class SqlLedger:
         if done:
             return True
         entry = self.read(granted.digest)
-        mine = entry is not None and (entry.attempt, entry.fence) == (granted.attempt, granted.fence)
-        return mine and entry is not None and entry.state in {State.COMPLETED, State.FAILED}
+        if entry is None or (entry.attempt, entry.fence) != (granted.attempt, granted.fence):
+            return False
+        return entry.state in {State.COMPLETED, State.FAILED}
 
     def release(self, granted: Granted, *, retries: int, reset: bool, keep: float | None) -> bool:
         """See `ports.LedgerStore.release`."""
@@ -362,14 +365,22 @@ class SqlLedger:
     @contextmanager
     def _transaction(self, *, wait: float) -> Iterator[Connection]:
         _ = self.statements
-        with self._errors(), self.source.engine.connect() as connection, exempt(), connection.begin():
+        with self._outside_forks(), self._errors(), self._begun() as connection:
             self.dialect.begin(connection, wait=wait)
             yield connection
 
     @contextmanager
+    def _begun(self) -> Iterator[Connection]:
+        with self.source.engine.connect() as connection, exempt(), connection.begin():
+            yield connection
+
+    def _outside_forks(self) -> AbstractContextManager[None]:
+        return nullcontext() if 1 else self._gate.passing() if self.dialect.name == "sqlite" else nullcontext()
+
+    @contextmanager
     def _reading(self) -> Iterator[Connection]:
         _ = self.statements
-        with self._errors(), self.source.engine.connect() as connection:
+        with self._outside_forks(), self._errors(), self.source.engine.connect() as connection:
             yield connection
             connection.rollback()
 

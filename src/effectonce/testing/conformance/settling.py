@@ -110,8 +110,17 @@ class Settling(Suite):
         """The first answer may be lost on the way; a holder must not find itself fenced by itself."""
         held = granted(store, new_claim())
         assert store.complete(held, DONE)
-        assert store.complete(held, replace(DONE, result=b"something else"))
-        assert entry_of(store, held).result == b"done"
+        assert store.complete(held, replace(DONE, state=State.FAILED, result=b"something else"))
+        entry = entry_of(store, held)
+        assert (entry.state, entry.result) == (State.COMPLETED, b"done")
+
+    def test_an_attempt_that_was_granted_twice_ends_nothing_by_its_first_fence(self, store: LedgerStore) -> None:
+        claim = new_claim()
+        first = granted(store, claim)
+        assert store.release(first, retries=0, reset=False, keep=HOUR)
+        second = granted(store, claim)
+        assert store.complete(second, DONE)
+        assert not store.complete(first, DONE)
 
     def test_what_is_completed_is_not_released_or_renewed(self, store: LedgerStore) -> None:
         held = granted(store, new_claim())
