@@ -1,7 +1,7 @@
 """The app of the crash matrix: one flow that passes every boundary of the slice, transactional and leased.
 
-The flow asks for two retries, then acts (leased, after longer than a third of its lease), and goes on to a link. A deadly one
-kills its process at its first starts, so that its claim is taken over.
+The flow asks for two retries, then acts (leased, after longer than a third of its lease), and goes on to a link. A
+deadly one kills its process at its first starts, so that its claim is taken over.
 """
 
 import os

@@ -1,4 +1,7 @@
-"""`SqlLedger`: entries in a SQL database. Each method is a short transaction of its own; none holds a connection after."""
+"""`SqlLedger`: entries in a SQL database.
+
+Each method is a short transaction of its own; none holds a connection after it.
+"""
 
 import random
 import time
@@ -375,7 +378,7 @@ class SqlLedger:
             yield connection
 
     def _outside_forks(self) -> AbstractContextManager[None]:
-        return nullcontext() if 1 else self._gate.passing() if self.dialect.name == "sqlite" else nullcontext()
+        return self._gate.passing() if self.dialect.name == "sqlite" else nullcontext()
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:

@@ -1,0 +1,74 @@
+"""Forking beside SQLite.
+
+SQLite keeps the locks of a process in memory that a forked child inherits. A child that is born while another thread
+holds a transaction believes for ever that the file is locked, and every claim of it is busy. So a fork waits for the
+short statements of this ledger, and they wait for it (``tests/integration/sql/test_forks.py``). Transactions of
+bodies do not take part: a pool that forks runs none in its main process, and a body may fork as it likes.
+"""
+
+import os
+import threading
+import weakref
+from contextlib import AbstractContextManager
+
+
+class ForkGate:
+    """Short transactions go through together with no fork; threads do not wait for each other."""
+
+    def __init__(self) -> None:
+        self._free = threading.Condition()
+        self._inside = 0
+        self._forking: int | None = None
+        gate = weakref.ref(self)
+        os.register_at_fork(
+            before=lambda: _call(gate, "_before_fork"),
+            after_in_parent=lambda: _call(gate, "_after_fork"),
+            after_in_child=lambda: _call(gate, "_in_child"),
+        )
+
+    def passing(self) -> AbstractContextManager[None]:
+        """A context in which this process does not fork from another thread."""
+        return _Passing(self)
+
+    def enter(self) -> None:
+        """Wait for a fork in hand, then keep the next one waiting."""
+        with self._free:
+            self._free.wait_for(lambda: self._forking in {None, threading.get_ident()})
+            self._inside += 1
+
+    def leave(self) -> None:
+        """Let a fork go on."""
+        with self._free:
+            self._inside -= 1
+            self._free.notify_all()
+
+    def _before_fork(self) -> None:
+        with self._free:
+            self._free.wait_for(lambda: not self._inside and self._forking is None, timeout=10)
+            self._forking = threading.get_ident()
+
+    def _after_fork(self) -> None:
+        with self._free:
+            self._forking = None
+            self._free.notify_all()
+
+    def _in_child(self) -> None:
+        self._free = threading.Condition()
+        self._inside, self._forking = 0, None
+
+
+class _Passing:
+    def __init__(self, gate: ForkGate) -> None:
+        self._gate = gate
+
+    def __enter__(self) -> None:
+        self._gate.enter()
+
+    def __exit__(self, *_: object) -> None:
+        self._gate.leave()
+
+
+def _call(gate: "weakref.ref[ForkGate]", step: str) -> None:
+    living = gate()
+    if living is not None:
+        getattr(living, step)()

@@ -1,0 +1,58 @@
+"""A process that forks while its ledger is at work: the child's ledger works too."""
+
+import os
+import secrets
+import signal
+import threading
+from pathlib import Path
+
+from effectonce.domain.claims import Claim, Granted
+from effectonce.stores.sql.ledger import SqlLedger
+
+
+def _claim(lease: float = 60.0) -> Claim:
+    return Claim(
+        digest=secrets.token_bytes(16),
+        key="k",
+        attempt=secrets.token_bytes(8),
+        identity=secrets.token_bytes(16),
+        task_id="",
+        fingerprint=b"",
+        lease=lease,
+        max_takeovers=5,
+    )
+
+
+def test_a_child_born_during_a_transaction_is_not_locked_out_of_sqlite(tmp_path: Path) -> None:
+    """Forty births beside a thread that never stops claiming, as a worker's rescuer may."""
+    url = f"sqlite:///{tmp_path / 'ledger.sqlite'}"
+    ledger = SqlLedger.open(url)
+    ledger.create_schema()
+    done = threading.Event()
+
+    def work() -> None:
+        while not done.is_set():
+            ledger.claim(_claim())
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        locked_out = [_is_locked_out(url) for _ in range(40)]
+    finally:
+        done.set()
+        thread.join()
+    assert not any(locked_out)
+
+
+def _is_locked_out(url: str) -> bool:
+    """Fork; the child tries for a while to get one claim through."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            signal.alarm(20)
+            ledger = SqlLedger.open(url)
+            tries = (ledger.claim(_claim()) for _ in range(20))
+            os._exit(0 if any(isinstance(answer, Granted) for answer in tries) else 1)
+        except BaseException:  # noqa: BLE001 - a child must not come back into the test
+            os._exit(2)
+    return os.waitpid(pid, 0)[1] != 0
