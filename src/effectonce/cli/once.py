@@ -10,7 +10,6 @@ import click
 from effectonce.cli import tables
 from effectonce.domain.claims import Entry, State
 from effectonce.errors import EffectOnceError, LedgerUnavailable
-from effectonce.ports import LedgerStore
 
 NOT_FOUND: Final = 3
 
@@ -68,7 +67,7 @@ def create(extension: Any) -> None:
 @_plain_errors
 def status(extension: Any, *, ready: bool, as_json: bool) -> None:
     """Say where the ledger is, whether it answers, and how many entries stand in which state."""
-    ledger: LedgerStore = extension.ledger
+    ledger = extension.ledger
     try:
         ledger.ping()
     except LedgerUnavailable as error:

@@ -54,7 +54,7 @@ class Sent:
 
     @property
     def headers(self) -> dict[str, Any]:
-        return self.messages[-1][1]
+        return dict(self.messages[-1][1])
 
 
 @pytest.fixture
@@ -100,7 +100,7 @@ def test_a_task_without_any_key_says_so(app: Celery, once: EffectOnce) -> None:
 
 
 def test_a_named_generation_runs_once_more_and_is_repeatable(app: Celery, once: EffectOnce) -> None:
-    seen = []
+    seen: list[int] = []
     work = app.task(name="w", once=Leased("k:{x}"))(noting(seen))
     for again in (None, None, "backfill", "backfill", "second"):
         headers = {"effectonce_again": again} if again else {}
@@ -109,7 +109,7 @@ def test_a_named_generation_runs_once_more_and_is_repeatable(app: Celery, once: 
 
 
 def test_the_message_as_key_notices_a_redelivery_and_no_repeat(app: Celery, once: EffectOnce) -> None:
-    seen = []
+    seen: list[int] = []
     work = app.task(name="w", once=Leased(MESSAGE))(noting(seen))
     for task_id in ("a", "a", "b"):
         work.apply((1,), task_id=task_id).get()
@@ -117,7 +117,8 @@ def test_the_message_as_key_notices_a_redelivery_and_no_repeat(app: Celery, once
 
 
 def test_namespaces_keep_tenants_apart(make_app: Callable[..., Celery]) -> None:
-    app, seen = make_app(), []
+    app = make_app()
+    seen: list[int] = []
     EffectOnce(app, ledger="memory://tenants", namespace=lambda _task, request: (request.headers or {})["tenant"])
     work = app.task(name="w", once=Leased("k:{x}"))(noting(seen))
     for tenant in ("a", "b", "a"):
@@ -197,7 +198,7 @@ def test_a_direct_call_that_waits_gets_the_first_ones_result(app: Celery, once: 
 
 
 def test_on_duplicate_raise_says_so_and_runs_nothing(app: Celery, once: EffectOnce) -> None:
-    seen = []
+    seen: list[int] = []
     work = app.task(name="w", once=Leased("k:{x}", on_duplicate="raise"))(noting(seen))
     work(1)
     with pytest.raises(EffectDuplicate, match="k:1"):

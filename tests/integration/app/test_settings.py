@@ -1,6 +1,7 @@
 """Settings are read late, from anywhere Celery has them, and all faults come in one report."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from celery import Celery
@@ -69,9 +70,10 @@ def test_a_url_that_cannot_be_opened_keeps_its_password(app: Celery) -> None:
 
 def test_a_bad_policy_fails_where_the_task_is_defined(app: Celery) -> None:
     EffectOnce(app, ledger="memory://")
+    bad: dict[str, Any] = {"on_bussy": "defer"}
     with pytest.raises(PolicyInvalid) as caught:
 
-        @app.task(name="billing.charge", once=Transactional("charge:{order}", on_bussy="defer", keep=-1))
+        @app.task(name="billing.charge", once=Transactional("charge:{order}", keep=-1, **bad))
         def charge(order_id: int) -> None: ...
 
     text = str(caught.value)

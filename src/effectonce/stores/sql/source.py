@@ -1,14 +1,16 @@
 """What a user may give as a SQL ledger, and the engine and sessions that come of it."""
 
 import os
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError, UnboundExecutionError
 from sqlalchemy.orm import Session, scoped_session, sessionmaker
 
 from effectonce.errors import LedgerUnavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _KEEPALIVES = {"keepalives": 1, "keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
 

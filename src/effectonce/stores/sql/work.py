@@ -1,12 +1,12 @@
 """The transaction of one `Transactional` body.
 
-It begins with the claim and ends with the commit of the claim, the work and the outcome together. A crash anywhere before
-the commit leaves nothing of it. A connection that breaks *at* the commit leaves a question, and `commit` asks it:
+It begins with the claim and ends with the commit of the claim, the work and the outcome together. A crash anywhere
+before the commit leaves nothing of it. A connection that breaks *at* the commit leaves a question, and `commit` asks it:
 under the same try-lock, so that a server which is still committing is waited for (holes H14 and rule 10).
 """
 
 import time
-from contextlib import AbstractContextManager, ExitStack, suppress
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection
@@ -24,6 +24,11 @@ from effectonce.stores.sql.rows import claim_values, lock_of, outcome_values
 
 if TYPE_CHECKING:
     from effectonce.stores.sql.ledger import SqlLedger
+
+CLOSED = "it closed or invalidated the connection"
+FAILED = "a statement failed and was caught without a savepoint, so the database will not commit"
+ENDED = "it ended the transaction through the driver; the effect is unknown now"
+REMOVED = "it removed or closed the registry's session"
 
 ASK_FOR = 10.0
 """Seconds that an uncertain commit is asked about before it stays uncertain."""
@@ -169,15 +174,13 @@ class SqlWork:
             return
         connection = self.connection
         if connection.closed or connection.invalidated:
-            raise self._escaped("it closed or invalidated the connection")
+            raise self._escaped(CLOSED)
         driver = connection.connection.dbapi_connection
         if self._ledger.dialect.has_failed(driver):
-            raise self._escaped(
-                "a statement failed and was caught without a savepoint, so the database will not commit"
-            )
+            raise self._escaped(FAILED)
         if not self._ledger.dialect.in_transaction(driver):
             self._ledger.mark_unknown(self._claim.digest, self._claim.attempt)
-            raise self._escaped("it ended the transaction through the driver; the effect is unknown now")
+            raise self._escaped(ENDED)
 
     def _flush(self) -> None:
         session = self._session
@@ -199,7 +202,7 @@ class SqlWork:
         if registry is None or self._allow_escape or session is None:
             return
         if registry() is not session or not session.in_transaction():
-            raise self._escaped("it removed or closed the registry's session")
+            raise self._escaped(REMOVED)
 
     def _escaped(self, how: str) -> TransactionEscaped:
         return TransactionEscaped(key=self._claim.key, how=how)
@@ -273,7 +276,7 @@ class SqlWork:
         self._connection = None
 
     def _own(self) -> AbstractContextManager[None]:
-        return self._watch.ours() if self._watch is not None else ExitStack()
+        return self._watch.ours() if self._watch is not None else nullcontext()
 
 
 class NestedWork(SqlWork):
