@@ -1,1 +1,1 @@
-"""What is measured, one file each. `just bench` runs all, `just bench overhead` one; results are JSON in bench/results."""
+"""What is measured, one file each: `just bench` runs all, `just bench overhead` one; results go to bench/results."""

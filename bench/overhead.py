@@ -90,7 +90,7 @@ def _worker(folder: str) -> Iterator[Any]:
     command = [sys.executable, "-m", "celery", "-A", "bench.overhead_app", "worker", "-P", "prefork", "-c", "2"]
     command += ["-l", "INFO", "-Q", "idle", "--without-gossip", "--without-mingle"]
     # INFO is Celery's own voice; tasks say nothing at WARNING, which is what production logs.
-    env = {**os.environ, "PYTHONPATH": os.getcwd()}
+    env = {**os.environ, "PYTHONPATH": str(Path.cwd())}
     with log.open("wb") as out:
         process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, env=env)
 

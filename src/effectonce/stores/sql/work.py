@@ -1,8 +1,8 @@
 """The transaction of one `Transactional` body.
 
 It begins with the claim and ends with the commit of the claim, the work and the outcome together. A crash anywhere
-before the commit leaves nothing of it. A connection that breaks *at* the commit leaves a question, and `commit` asks it:
-under the same try-lock, so that a server which is still committing is waited for (holes H14 and rule 10).
+before the commit leaves nothing of it. A connection that breaks *at* the commit leaves a question, and `commit` asks
+it: under the same try-lock, so that a server which is still committing is waited for (holes H14 and rule 10).
 """
 
 import time
