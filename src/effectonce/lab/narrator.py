@@ -110,7 +110,7 @@ class RichNarrator:
 
     def say(self, line: str) -> None:
         """Print the line above the bar."""
-        self._console.print(f"{time.monotonic() - self._began:3.0f} s  {line}", markup=False)
+        self._console.print(f"{time.monotonic() - self._began:3.0f} s  {line}", markup=False, soft_wrap=True)
 
     def progress(self, done: int, total: int) -> None:
         """Move the bar."""
@@ -129,4 +129,4 @@ class RichNarrator:
 
     def text(self, line: str = "") -> None:
         """Print a line."""
-        self._console.print(line, markup=False)
+        self._console.print(line, markup=False, soft_wrap=True)

@@ -50,6 +50,14 @@ class Demo:
     def tree(self) -> list[int]:
         return descendants(self._process.pid)
 
+    def broker(self) -> int:
+        """The embedded server, which is the child that writes `valkey.log`."""
+        log = next(self.folder.glob("effectonce-demo-*/valkey.log")).read_text()
+        found = re.search(r"pid=(\d+)", log)
+        assert found, log
+        assert int(found.group(1)) in self.tree()
+        return int(found.group(1))
+
     def send(self, number: signal.Signals) -> None:
         self._process.send_signal(number)
 
@@ -195,6 +203,18 @@ def test_a_demo_that_is_killed_leaves_nothing_either(run: Starter) -> None:
     demo.end()
     assert wait_until(lambda: not any(is_alive(pid) for pid in tree))
     assert wait_until(lambda: not list(demo.folder.iterdir()))
+
+
+def test_a_demo_whose_broker_dies_says_so_and_leaves_nothing(run: Starter) -> None:
+    demo = run(*FEW)
+    demo.read_until("are ready")
+    tree = demo.tree()
+    os.kill(demo.broker(), signal.SIGKILL)
+    assert demo.end() == 1, demo.text
+    assert "a server of the demo went away" in demo.text
+    assert "Traceback" not in demo.text
+    assert wait_until(lambda: not any(is_alive(pid) for pid in tree))
+    assert list(demo.folder.iterdir()) == []
 
 
 def test_a_stopped_demo_takes_its_names_out_of_given_servers(run: Starter, redis_url: str, postgresql_url: str) -> None:
