@@ -187,7 +187,9 @@ class TransactionalStore(LedgerStore, Protocol):
         """Open the transaction of one body on this thread; leaving the context rolls back what was not committed."""
         ...
 
-    def nested(self, outer: Work, claim: Claim, *, keep: float | None) -> AbstractContextManager[Work]:
+    def nested(
+        self, outer: Work, claim: Claim, *, granted: Granted | None, keep: float | None
+    ) -> AbstractContextManager[Work]:
         """Open the work of a guarded call made inside *outer*'s body, as a savepoint of the same transaction."""
         ...
 

@@ -9,11 +9,13 @@ A class is given doors only if it carries a policy, so other tasks cost nothing.
 """
 
 from collections.abc import Callable
+from copy import deepcopy
 from functools import wraps
 from inspect import getattr_static
 from typing import TYPE_CHECKING, Any, Final
 
 from celery.app.annotations import prepare
+from celery.app.task import Task
 
 from effectonce.app.call import inner_door, outer_door
 from effectonce.app.frames import current_frame
@@ -91,10 +93,32 @@ def _inner(body: Callable[..., Any], cls: Any) -> Callable[..., Any]:
         if frame is None or frame.begun or type(frame.task) is not cls:
             return body(*args, **kwargs)
         frame.begun = True
-        return inner_door(frame, lambda: body(*args, **kwargs))
+        return inner_door(frame, _turns(body, args, kwargs))
 
     setattr(run, _DOOR, True)
     return run
+
+
+def _turns(body: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[[], Any]:
+    """The body with its arguments, as new for each turn: a transaction that is run again may have changed them."""
+    pristine = _copied((args, kwargs))
+    first = True
+
+    def turn() -> Any:
+        nonlocal first
+        given, first = ((args, kwargs) if first else _copied(pristine)), False
+        return body(*given[0], **given[1])
+
+    return turn
+
+
+def _copied(arguments: tuple[tuple[Any, ...], dict[str, Any]]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """A deep copy, but of the task itself; what cannot be copied (a direct call may bring it) is shared."""
+    args, kwargs = arguments
+    try:
+        return tuple(each if isinstance(each, Task) else deepcopy(each) for each in args), deepcopy(kwargs)
+    except Exception:  # noqa: BLE001 - any object may refuse to be copied, in its own way
+        return arguments
 
 
 def _guard_instance(task: Any) -> None:

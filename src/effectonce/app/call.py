@@ -20,14 +20,15 @@ from contextlib import suppress
 from typing import Any
 
 from celery.app.task import Context
-from celery.exceptions import Ignore, Reject, Retry
+from celery.exceptions import Ignore, Reject, Retry, SoftTimeLimitExceeded
+from kombu.exceptions import EncodeError
 
 from effectonce.app import endings
 from effectonce.app.continuation import Duty, owe
 from effectonce.app.frames import Frame, current_frame, within
 from effectonce.app.guard import Guard
 from effectonce.app.requests import read_delivery
-from effectonce.errors import LedgerUnavailable
+from effectonce.errors import EffectBusy, LedgerUnavailable
 from effectonce.runtime.signals import Away, Fenced, Raised, Refusal, Remembered, Signal
 
 
@@ -39,6 +40,7 @@ def outer_door(guard: Guard, task: Any, plain: Callable[..., Any], args: Any, kw
         frame = guard.frame(task, request, args, kwargs, outer)
     except LedgerUnavailable as error:
         endings.away_before_start(guard.once, task, request, read_delivery(task, request), error)
+    _refuse_own_key(frame)
     with within(frame):
         try:
             return _go(frame, plain, args, kwargs)
@@ -54,6 +56,15 @@ def _request_of(task: Any, outer: Frame | None) -> Any:
             return Context()
         frame = frame.outer
     return request
+
+
+def _refuse_own_key(frame: Frame) -> None:
+    """An effect cannot be part of itself: a body that calls for its own key would wait for its own end."""
+    outer = frame.outer
+    while outer is not None:
+        if outer.entered and outer.claim.digest == frame.claim.digest:
+            raise EffectBusy(task=frame.delivery.task, key=frame.claim.key, wait=frame.claim.lease)
+        outer = outer.outer
 
 
 def inner_door(frame: Frame, body: Callable[[], Any]) -> Any:
@@ -87,8 +98,13 @@ def _go(frame: Frame, plain: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     except Reject:
         _settle(frame.attempt.abandoned)
         raise
+    except SoftTimeLimitExceeded:
+        if not frame.attempt.is_done:
+            _failed(frame)
+            raise
+        result = frame.attempt.result
     except Exception:
-        _settle(frame.attempt.failed)
+        _failed(frame)
         raise
     except BaseException:
         _settle(frame.attempt.abandoned)
@@ -96,6 +112,14 @@ def _go(frame: Frame, plain: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     if frame.attempt.granted is not None:
         _owe(frame, continues=frame.delivery.continues)
     return result
+
+
+def _failed(frame: Frame) -> None:
+    """Let the key go; to the retry, if the body asked for one before it failed (``retry(throw=False)``)."""
+    if frame.retry is not None:
+        _retry(frame)
+    else:
+        _settle(frame.attempt.failed)
 
 
 def _signalled(frame: Frame, signal: Signal) -> Any:
@@ -121,12 +145,16 @@ def _retry(frame: Frame) -> None:
     """Publish the retry now that the body is unwound and rolled back, then let its key go (rule 5).
 
     A crash before the publish: the delivery comes again. After it, before the release: the retry carries the fence of
-    this attempt and goes on from there. When it cannot be published, the delivery itself is given back.
+    this attempt and goes on from there. When the broker cannot take it, the delivery itself is given back;
+    one that cannot be encoded ends as Celery ends it, as a failure.
     """
     publish = frame.retry
     if publish is not None:
         try:
             publish()
+        except (EncodeError, TypeError, ValueError) as error:
+            _settle(frame.attempt.failed)
+            raise Reject(error, requeue=False) from error
         except Exception as error:
             _settle(frame.attempt.abandoned)
             raise Reject(error, requeue=True) from error

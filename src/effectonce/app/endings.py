@@ -8,6 +8,7 @@ import random
 from datetime import UTC, datetime
 from typing import Any, Final, NoReturn, assert_never
 
+from celery.backends.base import DisabledBackend
 from celery.exceptions import Ignore, Reject
 from celery.result import AsyncResult
 
@@ -58,6 +59,7 @@ def refused(frame: Frame, verdict: Verdict) -> Any:
 def away(frame: Frame, error: EffectOnceError) -> NoReturn:
     """End a delivery whose ledger could not be asked, or not to the end (rules 9 and 10)."""
     if not frame.delivery.deferrable:
+        _put_off_chunk(frame, Busy(wait=None, own=False))
         raise error
     _put_off(frame, frame.guard.once.away_delay(frame.delivery), why=error.code)
 
@@ -92,7 +94,7 @@ def _result_of(frame: Frame, entry: Entry) -> Any:
         raise Ignore(message)
     if ignores_result(frame.task, frame.request):
         return None
-    first = AsyncResult(entry.task_id, app=frame.task.app) if entry.task_id else None
+    first = _first_result(frame, entry)
     if first is not None and first.successful():
         return first.result
     if entry.handed_over and (first is None or not first.failed()):
@@ -104,6 +106,12 @@ def _result_of(frame: Frame, entry: Entry) -> Any:
         key=entry.key,
         reason="it was larger than effectonce_result_max_bytes, or result=False, and the backend has none",
     )
+
+
+def _first_result(frame: Frame, entry: Entry) -> AsyncResult | None:
+    """The first task's result, where there is a backend that could have it."""
+    known = entry.task_id and not isinstance(frame.task.app.backend, DisabledBackend)
+    return AsyncResult(entry.task_id, app=frame.task.app) if known else None
 
 
 def _busy(frame: Frame, busy: Busy) -> NoReturn:

@@ -5,7 +5,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from celery._state import get_current_task
-from celery.exceptions import Ignore
+from celery.exceptions import Ignore, TaskPredicate
 
 from effectonce.app import requests
 from effectonce.app.encoding import encode_failure, encode_result
@@ -107,7 +107,15 @@ class Guard:
         if not is_transactional(ledger):
             facts = {"ledger": ledger.name, "policy": "Transactional", "task": self.task_name}
             raise LedgerUnsuitable(**facts, reason="it is not a SQL database")
-        return TransactionalAttempt(plan, ledger, outer=_open_work(frame.outer), allow_escape=self.policy.allow_escape)
+        return TransactionalAttempt(
+            plan, ledger, outer=self._open_work(frame.outer), allow_escape=self.policy.allow_escape
+        )
+
+    def _open_work(self, outer: Frame | None) -> Any:
+        """The transaction that a call made inside a body joins, if that body has one on this same ledger."""
+        if outer is None or not outer.entered or outer.guard.once is not self.once:
+            return None
+        return outer.attempt.work if isinstance(outer.attempt, TransactionalAttempt) else None
 
     def _plan(self, frame: Frame) -> Plan:
         task = frame.task
@@ -118,6 +126,7 @@ class Guard:
             encode_failure=lambda error: encode_failure(task, error),
             remember=self.policy.remember,
             ignored=(Ignore,),
+            controls=(TaskPredicate,),
             replaced=lambda: frame.replaced,
             handed_on=lambda: frame.handed_on,
             emit=log,
@@ -163,12 +172,6 @@ def ignores_result(task: Any, request: Any) -> bool:
 
 def _or(value: Any, default: Any) -> Any:
     return default if value is UNSET else value
-
-
-def _open_work(outer: Frame | None) -> Any:
-    """The transaction that a call made inside a body joins, if that body has one."""
-    attempt = outer.attempt if outer is not None and outer.entered else None
-    return attempt.work if isinstance(attempt, TransactionalAttempt) else None
 
 
 def in_chunk() -> Any:

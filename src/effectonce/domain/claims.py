@@ -121,6 +121,11 @@ def is_repeated(entry: Entry, claim: Claim) -> bool:
     return entry.state is State.CLAIMED and entry.attempt == claim.attempt and entry.lease_left > 0
 
 
+def is_open(entry: Entry, claim: Claim) -> bool:
+    """Tell whether a claim on this standing entry would be granted: it was let go, or its holder is gone."""
+    return isinstance(admit(entry, claim, 0), Granted)
+
+
 def is_reentry(entry: Entry, claim: Claim) -> bool:
     """A retry goes on only while the entry still holds the fence of the attempt that sent it (rule 5)."""
     return entry.state is State.CLAIMED and claim.reenter is not None and entry.fence == claim.reenter

@@ -7,6 +7,7 @@ renewed any more: its holder finds out at `is_trusted`, and the store refuses it
 After a crash of the process nobody renews, and its leases end by themselves.
 """
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -17,6 +18,8 @@ from effectonce.domain.leases import Lease
 from effectonce.errors import LedgerUnavailable
 from effectonce.events import Emit, Event, Name
 from effectonce.ports import LedgerStore, Renewal
+
+logger = logging.getLogger("effectonce")
 
 
 class Held:
@@ -76,7 +79,11 @@ class Keeper:
                 if pause > 0:
                     self._changed.wait(pause)
                     continue
-            self.renew()
+            try:
+                self.renew()
+            except Exception:
+                logger.exception("renewal failed and goes on; leases that cannot be renewed end by themselves")
+                time.sleep(0.05)
 
     def _pause(self) -> float:
         """Seconds until the first lease is due; polls a failing store four times in the time that is left."""

@@ -18,8 +18,8 @@ from effectonce.errors import EffectOnceError, FenceRefused, LedgerUnavailable
 from effectonce.events import Name
 from effectonce.ports import LedgerStore
 from effectonce.runtime.keeper import Held, Keeper
-from effectonce.runtime.plan import Plan
-from effectonce.runtime.signals import Away, Fenced, Refusal, Remembered, signal_of
+from effectonce.runtime.plan import Encoded, Plan
+from effectonce.runtime.signals import Away, Fenced, Raised, Refusal, Remembered, signal_of
 from effectonce.runtime.turns import take_turn
 
 
@@ -33,6 +33,8 @@ class LeasedAttempt:
         self._holding = ExitStack()
         self._held: Held | None = None
         self.granted: Granted | None = None
+        self.result: Any = None
+        self.is_done = False
 
     def run(self, body: Callable[[], Any]) -> Any:
         """Claim, run *body*, and settle what it returned; what it raises is left for an ending."""
@@ -40,19 +42,35 @@ class LeasedAttempt:
         crashpoints.crash_point("body.before")
         try:
             result = body()
-        except self._plan.remember as error:
-            failure = self._plan.failed(error)
-            self._settle(lambda granted: self._store.complete(granted, failure))
-            raise Remembered(error) from error
         except FenceRefused as error:
             raise Fenced from error
         except EffectOnceError as error:
             raise signal_of(error) from error
+        except Exception as error:
+            self._remember(error)
+            raise
         crashpoints.crash_point("body.after")
-        outcome = self._plan.completed(self._plan.encode(result))
-        self._settle(lambda granted: self._store.complete(granted, outcome))
+        self._complete(result)
+        self.result, self.is_done = result, True
         self._plan.happened(Name.EFFECT_COMPLETED, fence=self.fence)
         return result
+
+    def _remember(self, error: Exception) -> None:
+        if self._plan.is_remembered(error):
+            failure = self._plan.failed(error)
+            self._settle(lambda granted: self._store.complete(granted, failure))
+            raise Remembered(error) from error
+
+    def _complete(self, result: Any) -> None:
+        """Settle; a result that cannot be encoded is an error, but the effect has taken place and is done."""
+        try:
+            encoded, problem = self._plan.encode(result), None
+        except EffectOnceError as error:
+            encoded, problem = Encoded(payload=None, kept=False), error
+        outcome = self._plan.completed(encoded)
+        self._settle(lambda granted: self._store.complete(granted, outcome))
+        if problem is not None:
+            raise Raised(problem) from problem
 
     @property
     def committed(self) -> Granted | None:

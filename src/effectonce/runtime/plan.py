@@ -7,6 +7,7 @@ from typing import Any
 
 from effectonce.domain.claims import Claim, Outcome, State
 from effectonce.domain.deliveries import Delivery
+from effectonce.errors import EffectOnceError
 from effectonce.events import Emit, Event, Name
 from effectonce.ports import Sleep
 
@@ -23,7 +24,8 @@ class Encoded:
 class Plan:
     """One attempt: what it claims, because of which delivery, and how its outcome is written.
 
-    *ignored*: exceptions by which a body says that it ended well without a result. *replaced*: whether such
+    *controls*: exceptions by which a body steers its worker; they are never a failure to be remembered. *ignored*:
+    those by which it says that it ended well without a result. *replaced*: whether such
     a body sent a replacement; *handed_on*: one under this same key. *patience*: seconds that a call which cannot be
     put off waits.
     """
@@ -34,6 +36,7 @@ class Plan:
     encode_failure: Callable[[Exception], bytes]
     remember: tuple[type[Exception], ...]
     ignored: tuple[type[BaseException], ...]
+    controls: tuple[type[BaseException], ...]
     replaced: Callable[[], bool]
     handed_on: Callable[[], bool]
     emit: Emit
@@ -44,6 +47,10 @@ class Plan:
     def completed(self, encoded: Encoded) -> Outcome:
         """The outcome of a body that returned."""
         return Outcome(state=State.COMPLETED, result=encoded.payload, kept=encoded.kept, keep=self.claim.keep)
+
+    def is_remembered(self, error: BaseException) -> bool:
+        """Tell whether the policy remembers this failure; what steers the worker and what is ours it never does."""
+        return isinstance(error, self.remember) and not isinstance(error, (*self.controls, EffectOnceError))
 
     def failed(self, error: Exception) -> Outcome:
         """The outcome of a body that failed in a way the policy remembers."""

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from effectonce import crashpoints
-from effectonce.domain.claims import Busy, Granted, Outcome, Refused, judge
+from effectonce.domain.claims import Busy, Granted, Outcome, Refused, is_open, judge
 from effectonce.errors import CommitUncertain, EffectOnceError, FenceRefused, LedgerUnavailable
 from effectonce.events import Name
 from effectonce.ports import Conflict, TransactionalStore, Work
@@ -23,6 +23,10 @@ from effectonce.runtime.turns import take_turn
 
 TURNS = 5
 """How often a body is run before a conflict is raised."""
+
+
+class _Standing(Exception):
+    """An entry stands that nobody holds."""
 
 
 class TransactionalAttempt:
@@ -35,6 +39,8 @@ class TransactionalAttempt:
         self._allow_escape = allow_escape
         self.committed: Granted | None = None
         self.granted: Granted | None = None
+        self.result: Any = None
+        self.is_done = False
         self.work: Work | None = None
 
     @property
@@ -48,7 +54,7 @@ class TransactionalAttempt:
             self._commit_claim()
         for turn in range(1, TURNS + 1):
             try:
-                return take_turn(self._plan, lambda: self._turn(body))
+                return take_turn(self._plan, lambda: self._turn_or_claim(body))
             except Conflict as conflict:
                 if turn == TURNS or self._outer is not None:
                     raise conflict.__cause__ or conflict from None
@@ -95,6 +101,14 @@ class TransactionalAttempt:
         name = Name.CLAIM_TAKEN_OVER if answer.takeover else Name.CLAIM_GRANTED
         self._plan.happened(name, fence=answer.fence, deaths=answer.deaths)
 
+    def _turn_or_claim(self, body: Callable[[], Any]) -> Any:
+        """A first delivery that meets an entry which was let go commits a claim on it, and goes on from there."""
+        try:
+            return self._turn(body)
+        except _Standing:
+            self._commit_claim()
+            return self._turn(body)
+
     def _turn(self, body: Callable[[], Any]) -> Any:
         with self._open() as work:
             answer = self._asked(work.enter)
@@ -108,23 +122,32 @@ class TransactionalAttempt:
                 self._body_raised(work, error)
                 raise
             crashpoints.crash_point("body.after")
-            self._commit(work, self._plan.completed(self._plan.encode(result)))
+            self._commit(work, self._completed(result))
+        self.result, self.is_done = result, True
         self._plan.happened(Name.EFFECT_COMPLETED, fence=self.fence)
         return result
+
+    def _completed(self, result: Any) -> Outcome:
+        try:
+            return self._plan.completed(self._plan.encode(result))
+        except EffectOnceError as error:
+            raise signal_of(error) from error
 
     def _open(self) -> Any:
         plan = self._plan
         if self._outer is not None:
-            return self._store.nested(self._outer, plan.claim, keep=plan.claim.keep)
+            return self._store.nested(self._outer, plan.claim, granted=self.committed, keep=plan.claim.keep)
         return self._asked(
             lambda: self._store.work(
                 plan.claim, granted=self.committed, allow_escape=self._allow_escape, keep=plan.claim.keep
             )
         )
 
-    def _refused(self, work: Work, answer: Refused) -> Refusal:
+    def _refused(self, work: Work, answer: Refused) -> Refusal | _Standing:
         work.rollback()
         if self.committed is None:
+            if answer.entry is not None and is_open(answer.entry, self._plan.claim):
+                return _Standing()
             return Refusal(judge(answer, self._plan.claim))
         self.abandoned()
         return Refusal(Busy(wait=None, own=False))
@@ -134,7 +157,7 @@ class TransactionalAttempt:
         if isinstance(error, self._plan.ignored):
             self._commit(work, self._plan.ended_by_ignore())
             return
-        if isinstance(error, self._plan.remember):
+        if isinstance(error, Exception) and self._plan.is_remembered(error):
             work.undo_body()
             self._commit(work, self._plan.failed(error))
             raise Remembered(error) from error

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from celery import Celery, chain, chord, group
+from celery import Celery, Task, chain, chord, group
+from celery.exceptions import SoftTimeLimitExceeded
 
 from effectonce import (
     MESSAGE,
@@ -20,6 +21,8 @@ from effectonce import (
     Leased,
     LedgerUnsuitable,
     OutsideEffect,
+    ResultNotEncodable,
+    ResultNotKept,
     Transactional,
     effect,
 )
@@ -186,6 +189,7 @@ def test_a_direct_call_that_waits_gets_the_first_ones_result(app: Celery, once: 
         leave.wait(10)
         return "first"
 
+    app.finalize()  # a lazy task that three threads touch first is Celery's own race
     results: list[str] = []
     threads = [threading.Thread(target=lambda: results.append(work(1))) for _ in range(3)]
     for thread in threads:
@@ -261,3 +265,70 @@ def test_a_session_in_a_leased_body_says_so(app: Celery, once: EffectOnce) -> No
 
     with pytest.raises(OutsideEffect):
         work(1)
+
+
+def test_a_body_that_calls_for_its_own_key_is_refused_at_once(app: Celery, once: EffectOnce) -> None:
+    @app.task(once=Leased("k:{x}", lease=60))
+    def work(x: int) -> int:
+        return int(work(x))
+
+    with pytest.raises(EffectBusy, match="k:1"):
+        work(1)
+
+
+def test_what_steers_the_worker_is_never_remembered_as_a_failure(app: Celery, once: EffectOnce) -> None:
+    seen = []
+
+    @app.task(bind=True, once=Leased("k:{x}", remember=(Exception,)), max_retries=3)
+    def work(self: Any, x: int) -> str:
+        seen.append(self.request.retries)
+        if self.request.retries < 2:
+            raise self.retry(countdown=0)
+        return "done"
+
+    assert work.apply((1,)).get() == "done"
+    assert seen == [0, 1, 2]
+
+
+def test_a_leased_result_that_cannot_be_encoded_does_not_repeat_the_effect(app: Celery, once: EffectOnce) -> None:
+    seen = []
+
+    @app.task(once=Leased("k:{x}"), autoretry_for=(Exception,), default_retry_delay=0)
+    def work(x: int) -> object:
+        seen.append(x)
+        return object()
+
+    for error in (ResultNotEncodable, ResultNotKept):
+        assert isinstance(work.apply((1,)).result, error)
+    assert seen == [1]
+
+
+def test_a_soft_time_limit_after_the_effect_is_settled_is_not_a_failure(app: Celery, once: EffectOnce) -> None:
+    class Slow(Task):
+        def __call__(self, *args: Any, **kwargs: Any) -> Any:
+            super().__call__(*args, **kwargs)
+            raise SoftTimeLimitExceeded
+
+    @app.task(base=Slow, once=Leased("k:{x}"))
+    def work(x: int) -> int:
+        return x + 1
+
+    assert work.apply((1,)).get() == 2
+
+
+def test_two_extensions_in_one_process_keep_their_ledgers_apart(make_app: Callable[..., Celery]) -> None:
+    one, other = make_app(), make_app()
+    first = EffectOnce(one, ledger="sqlite://")
+    second = EffectOnce(other, ledger="memory://other-extension")
+
+    @other.task(name="inner", once=Leased("inner:{x}"))
+    def inner(x: int) -> int:
+        return x
+
+    @one.task(name="outer", once=Transactional("outer:{x}"))
+    def outer(x: int) -> int:
+        return int(inner(x))
+
+    assert outer(1) == 1
+    assert [entry.key for entry in second.ledger.entries(state=None, limit=10)] == ["inner:1"]
+    assert [entry.key for entry in first.ledger.entries(state=None, limit=10)] == ["outer:1"]

@@ -3,47 +3,35 @@
 Each method is a short transaction of its own; none holds a connection after it.
 """
 
-import random
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection, text
-from sqlalchemy.exc import DBAPIError, NoSuchModuleError, SQLAlchemyError
+from sqlalchemy.exc import NoSuchModuleError
 
 from effectonce import crashpoints
 from effectonce.domain.claims import Claim, Entry, Granted, Outcome, Refused, State, admit, is_reentry, is_repeated
-from effectonce.errors import LedgerUnavailable, SchemaMissing
-from effectonce.ports import Conflict, Renewal, Work
+from effectonce.errors import SchemaMissing
+from effectonce.ports import Renewal, Work
 from effectonce.stores.sql.dialects import CLAIM_WAIT, dialect_of
-from effectonce.stores.sql.escapes import exempt
-from effectonce.stores.sql.forks import ForkGate
 from effectonce.stores.sql.locked import Locked
 from effectonce.stores.sql.rows import claim_values, entry_of, held_values, lock_of, micros, outcome_values
 from effectonce.stores.sql.source import Source
 from effectonce.stores.sql.statements import Statements
-from effectonce.stores.sql.tables import VERSION, tables
+from effectonce.stores.sql.tables import VERSION
+from effectonce.stores.sql.transactions import SETTLE_WAIT, ShortTransactions
 from effectonce.stores.sql.work import NestedWork, SqlWork
 
 T = TypeVar("T")
 
-_TURNS = 5
 _BATCH = 300
-_SETTLE_WAIT = 5.0
-"""Seconds that a statement which must be written waits for SQLite's one writer."""
 
 
-class SqlLedger:
+class SqlLedger(ShortTransactions):
     """A ledger in a SQL database; open it with `open`."""
-
-    def __init__(self, source: Source, *, schema: str | None, create: bool) -> None:
-        self.source = source
-        self._tables = tables(schema)
-        self._create = create
-        self._statements: Statements | None = None
-        self._gate = ForkGate()
 
     @classmethod
     def open(cls, source: Any, *, schema: str | None = None, create_schema: bool | None = None) -> "SqlLedger":
@@ -61,25 +49,6 @@ class SqlLedger:
             raise ValueError(message) from error
         on_sqlite = found.owned and found.engine.dialect.name == "sqlite"
         return cls(found, schema=schema, create=on_sqlite if create_schema is None else create_schema)
-
-    @property
-    def name(self) -> str:
-        """Where it is, without a password."""
-        return self.source.name
-
-    @property
-    def dialect(self) -> Any:
-        """What is special about this database."""
-        return dialect_of(self.source.engine.dialect.name)
-
-    @property
-    def statements(self) -> Statements:
-        """The statements; the first use may create the tables."""
-        if self._statements is None:
-            self._statements = Statements(self.dialect, self._tables)
-            if self._create:
-                self._create_if_missing()
-        return self._statements
 
     def _create_if_missing(self) -> None:
         """Look first: a new process does not wait for SQLite's one writer when there is nothing to create."""
@@ -156,7 +125,7 @@ class SqlLedger:
         crashpoints.crash_point("renew.before")
         kept: set[bytes] = set()
         for at in range(0, len(held), _BATCH):
-            kept |= self._renew(held[at : at + _BATCH])
+            kept |= self._again(partial(self._renew, held[at : at + _BATCH]))
         crashpoints.crash_point("renew.after")
         return frozenset(kept)
 
@@ -270,7 +239,7 @@ class SqlLedger:
                 connection.exec_driver_sql("pragma journal_mode = wal")
                 connection.rollback()
             with connection.begin():
-                self.dialect.begin(connection, wait=_SETTLE_WAIT)
+                self.dialect.begin(connection, wait=SETTLE_WAIT)
                 self._tables.metadata.create_all(connection)
                 meta = self._tables.meta
                 if connection.execute(self._statements.version).scalar() is None:
@@ -291,9 +260,9 @@ class SqlLedger:
             work.rollback()
 
     @contextmanager
-    def nested(self, outer: Work, claim: Claim, *, keep: float | None) -> Iterator[Work]:
+    def nested(self, outer: Work, claim: Claim, *, granted: Granted | None, keep: float | None) -> Iterator[Work]:
         """See `ports.TransactionalStore.nested`."""
-        work = NestedWork(self, claim, outer=outer, keep=keep)
+        work = NestedWork(self, claim, outer=outer, granted=granted, keep=keep)
         try:
             yield work
         finally:
@@ -310,102 +279,11 @@ class SqlLedger:
         except Locked:
             return None
 
-    def is_conflict(self, error: BaseException) -> bool:
-        """See `ports.TransactionalStore.is_conflict`."""
-        return isinstance(error, DBAPIError) and bool(self.dialect.is_conflict(error))
-
-    def is_lost(self, error: BaseException | None) -> bool:
-        """See `ports.TransactionalStore.is_lost`."""
-        return isinstance(error, DBAPIError) and error.connection_invalidated
-
     def _entries(self, statement: Any, values: dict[str, Any]) -> list[Entry]:
         return self._looked(lambda connection: [entry_of(row) for row in connection.execute(statement, values)])
 
     def _write(self, statement: Any, values: dict[str, Any]) -> bool:
         return self._settled(lambda connection: bool(connection.execute(statement, values).rowcount == 1))
-
-    def _settled(self, step: Callable[[Connection], T]) -> T:
-        def settle() -> T:
-            with self._settling() as connection:
-                return step(connection)
-
-        return self._again(settle)
-
-    def _looked(self, look: Callable[[Connection], T]) -> T:
-        def read() -> T:
-            with self._reading() as connection:
-                return look(connection)
-
-        return self._again(read)
-
-    def _again(self, step: Callable[[], T]) -> T:
-        """Run a short transaction again: a few times when it lost against another (rule 13), once when it was cut.
-
-        A connection that idled while a firewall forgot it, or the server was restarted, breaks at its first use. The
-        server may have committed all the same: whoever comes here answers a second asking as the first
-        (``tests/networks/test_claims.py``).
-        """
-        was_cut = False
-        for turn in range(_TURNS):
-            try:
-                return step()
-            except Conflict:
-                time.sleep(random.uniform(0, 0.01 * 2**turn))  # noqa: S311 - jitter, not a secret
-            except LedgerUnavailable as error:
-                if was_cut or not self.is_lost(error.__cause__):
-                    raise
-                was_cut = True
-        raise LedgerUnavailable(ledger=self.name, reason="its transactions keep losing against others")
-
-    @contextmanager
-    def _settling(self) -> Iterator[Connection]:
-        try:
-            with self._transaction(wait=_SETTLE_WAIT) as connection:
-                yield connection
-        except Locked as error:
-            raise LedgerUnavailable(ledger=self.name, reason="another writer held it for too long") from error
-
-    @contextmanager
-    def _transaction(self, *, wait: float) -> Iterator[Connection]:
-        _ = self.statements
-        with self._outside_forks(), self._errors(), self._begun() as connection:
-            self.dialect.begin(connection, wait=wait)
-            yield connection
-
-    @contextmanager
-    def _begun(self) -> Iterator[Connection]:
-        with self.source.engine.connect() as connection, exempt(), connection.begin():
-            yield connection
-
-    def _outside_forks(self) -> AbstractContextManager[None]:
-        return self._gate.passing() if self.dialect.name == "sqlite" else nullcontext()
-
-    @contextmanager
-    def _reading(self) -> Iterator[Connection]:
-        _ = self.statements
-        with self._outside_forks(), self._errors(), self.source.engine.connect() as connection:
-            yield connection
-            connection.rollback()
-
-    @contextmanager
-    def _errors(self) -> Iterator[None]:
-        """Say in our words what the database says; never with its parameters."""
-        try:
-            yield
-        except DBAPIError as error:
-            raise self.translated(error) from error
-        except SQLAlchemyError as error:
-            raise LedgerUnavailable(ledger=self.name, reason=type(error).__name__) from error
-
-    def translated(self, error: DBAPIError) -> Exception:
-        """What an error of a statement of ours means."""
-        if self.dialect.is_busy(error):
-            return Locked()
-        if self.dialect.is_conflict(error):
-            return Conflict()
-        if self.dialect.is_schema(error):
-            return SchemaMissing(ledger=self.name, reason="a table or column is missing")
-        return LedgerUnavailable(ledger=self.name, reason=type(error.orig).__name__)
 
 
 def _names(claim: Claim) -> dict[str, bytes]:

@@ -284,8 +284,10 @@ class NestedWork(SqlWork):
 
     _own_transaction = False
 
-    def __init__(self, ledger: "SqlLedger", claim: Claim, *, outer: Work, keep: float | None) -> None:
-        super().__init__(ledger, claim, granted=None, allow_escape=True, keep=keep)
+    def __init__(
+        self, ledger: "SqlLedger", claim: Claim, *, outer: Work, granted: Granted | None, keep: float | None
+    ) -> None:
+        super().__init__(ledger, claim, granted=granted, allow_escape=True, keep=keep)
         self._outer = outer
         self._savepoint: Any = None
 

@@ -1,0 +1,153 @@
+"""The short transactions of a ledger: how they begin, what their errors mean, and when they are run again.
+
+Each takes a connection and gives it back. An error of the database is told in our words, never with its parameters.
+"""
+
+import random
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+
+from effectonce.errors import LedgerUnavailable, SchemaMissing
+from effectonce.ports import Conflict
+from effectonce.stores.sql.dialects import dialect_of
+from effectonce.stores.sql.escapes import exempt
+from effectonce.stores.sql.forks import ForkGate
+from effectonce.stores.sql.locked import Locked
+from effectonce.stores.sql.source import Source
+from effectonce.stores.sql.statements import Statements
+from effectonce.stores.sql.tables import tables
+
+T = TypeVar("T")
+
+_TURNS = 5
+SETTLE_WAIT = 5.0
+"""Seconds that a statement which must be written waits for SQLite's one writer."""
+
+
+class ShortTransactions:
+    """What `SqlLedger` stands on: its source, its statements, and ways to run them."""
+
+    def __init__(self, source: Source, *, schema: str | None, create: bool) -> None:
+        self.source = source
+        self._tables = tables(schema)
+        self._create = create
+        self._statements: Statements | None = None
+        self._gate = ForkGate()
+
+    @property
+    def name(self) -> str:
+        """Where it is, without a password."""
+        return self.source.name
+
+    @property
+    def dialect(self) -> Any:
+        """What is special about this database."""
+        return dialect_of(self.source.engine.dialect.name)
+
+    @property
+    def statements(self) -> Statements:
+        """The statements; the first use may create the tables."""
+        if self._statements is None:
+            self._statements = Statements(self.dialect, self._tables)
+            if self._create:
+                self._create_if_missing()
+        return self._statements
+
+    def _create_if_missing(self) -> None:
+        raise NotImplementedError
+
+    def is_conflict(self, error: BaseException) -> bool:
+        """See `ports.TransactionalStore.is_conflict`."""
+        return isinstance(error, DBAPIError) and bool(self.dialect.is_conflict(error))
+
+    def is_lost(self, error: BaseException | None) -> bool:
+        """See `ports.TransactionalStore.is_lost`."""
+        return isinstance(error, DBAPIError) and error.connection_invalidated
+
+    def _settled(self, step: Callable[[Connection], T]) -> T:
+        def settle() -> T:
+            with self._settling() as connection:
+                return step(connection)
+
+        return self._again(settle)
+
+    def _looked(self, look: Callable[[Connection], T]) -> T:
+        def read() -> T:
+            with self._reading() as connection:
+                return look(connection)
+
+        return self._again(read)
+
+    def _again(self, step: Callable[[], T]) -> T:
+        """Run a short transaction again: a few times when it lost against another (rule 13), once when it was cut.
+
+        A connection that idled while a firewall forgot it, or the server was restarted, breaks at its first use. The
+        server may have committed all the same: whoever comes here answers a second asking as the first
+        (``tests/networks/test_claims.py``).
+        """
+        was_cut = False
+        for turn in range(_TURNS):
+            try:
+                return step()
+            except Conflict:
+                time.sleep(random.uniform(0, 0.01 * 2**turn))  # noqa: S311 - jitter, not a secret
+            except LedgerUnavailable as error:
+                if was_cut or not self.is_lost(error.__cause__):
+                    raise
+                was_cut = True
+        raise LedgerUnavailable(ledger=self.name, reason="its transactions keep losing against others")
+
+    @contextmanager
+    def _settling(self) -> Iterator[Connection]:
+        try:
+            with self._transaction(wait=SETTLE_WAIT) as connection:
+                yield connection
+        except Locked as error:
+            raise LedgerUnavailable(ledger=self.name, reason="another writer held it for too long") from error
+
+    @contextmanager
+    def _transaction(self, *, wait: float) -> Iterator[Connection]:
+        _ = self.statements
+        with self._outside_forks(), self._errors(), self._begun() as connection:
+            self.dialect.begin(connection, wait=wait)
+            yield connection
+
+    @contextmanager
+    def _begun(self) -> Iterator[Connection]:
+        with self.source.engine.connect() as connection, exempt(), connection.begin():
+            yield connection
+
+    def _outside_forks(self) -> AbstractContextManager[None]:
+        return self._gate.passing() if self.dialect.name == "sqlite" else nullcontext()
+
+    @contextmanager
+    def _reading(self) -> Iterator[Connection]:
+        _ = self.statements
+        with self._outside_forks(), self._errors(), self.source.engine.connect() as connection:
+            yield connection
+            connection.rollback()
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Say in our words what the database says; never with its parameters."""
+        try:
+            yield
+        except DBAPIError as error:
+            raise self.translated(error) from error
+        except SQLAlchemyError as error:
+            raise LedgerUnavailable(ledger=self.name, reason=type(error).__name__) from error
+
+    def translated(self, error: DBAPIError) -> Exception:
+        """What an error of a statement of ours means."""
+        if self.dialect.is_busy(error):
+            return Locked()
+        if self.dialect.is_conflict(error):
+            return Conflict()
+        if self.dialect.is_schema(error):
+            return SchemaMissing(ledger=self.name, reason="a table or column is missing")
+        return LedgerUnavailable(ledger=self.name, reason=type(error.orig).__name__)
