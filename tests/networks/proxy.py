@@ -243,7 +243,7 @@ class Proxy:
     def _run(self) -> None:
         while not self._closing:
             for key, _ in self.selector.select():
-                if key.fileobj in self.selector.get_map():
+                if isinstance(key.fileobj, socket.socket) and key.fileobj.fileno() >= 0:  # not closed meanwhile
                     key.data()
 
     def _obey(self) -> None:

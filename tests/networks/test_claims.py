@@ -5,26 +5,12 @@ Leases are far longer than any of these tests waits: who would have to wait for 
 
 import pytest
 
+from tests.networks.claims import LEDGERS, strike
 from tests.networks.conftest import Market
 from tests.networks.proxy import Fault
 
-STATEMENTS = {
-    "claim": rb"insert into effectonce_entries",
-    "complete": rb"set state = .{1,12}, flags = ",
-    "release": rb"deaths = case when",
-}
-LEDGERS = ["redis+postgresql", "redis+redis"]
 FAULTS = [Fault.LOST_REPLY, Fault.LOST_REQUEST]
 by_name = pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name.lower().replace("_", " "))
-
-
-def strike(market: Market, question: str, fault: Fault) -> None:
-    """Let *fault* strike the next such question, where it is committed."""
-    if market.pair.endswith("redis"):
-        script = getattr(market.once.ledger._scripts, question)
-        market.ledger.when(script.sha.encode(), fault)
-    else:
-        market.ledger.when(b"COMMIT", fault, after=STATEMENTS[question])
 
 
 @by_name
