@@ -1,5 +1,7 @@
 """The ledger in memory."""
 
+import sys
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -7,6 +9,7 @@ import pytest
 from effectonce.ports import LedgerStore
 from effectonce.stores.memory import MemoryLedger
 from effectonce.testing.conformance import LedgerConformance
+from effectonce.testing.conformance.scene import DONE, granted, new_claim
 
 
 class Clock:
@@ -28,11 +31,34 @@ def set_fence(store: LedgerStore, digest: bytes, fence: int) -> None:
 
 class TestMemoryLedger(LedgerConformance):
     @pytest.fixture
-    def store(self) -> LedgerStore:
-        return MemoryLedger()
+    def store(self) -> Iterator[LedgerStore]:
+        """One whose threads take turns as often as they can, so that a missing lock shows."""
+        usual = sys.getswitchinterval()
+        sys.setswitchinterval(1e-6)
+        yield MemoryLedger()
+        sys.setswitchinterval(usual)
 
     def set_fence(self, store: LedgerStore, digest: bytes, fence: int) -> None:
         set_fence(store, digest, fence)
+
+
+def test_a_name_is_one_ledger_in_a_process() -> None:
+    assert MemoryLedger.named("shop") is MemoryLedger.named("shop")
+    assert MemoryLedger.named("shop") is not MemoryLedger.named("stock")
+    assert MemoryLedger.named("shop").name == "memory://shop"
+
+
+def test_an_entry_is_forgotten_after_its_time() -> None:
+    clock = Clock()
+    ledger = MemoryLedger(clock=clock)
+    done, released, held = (granted(ledger, new_claim()) for _ in range(3))
+    ledger.complete(done, replace(DONE, keep=10.0))
+    ledger.release(released, retries=0, reset=True, keep=10.0)
+    clock.now += 9.9
+    assert len(ledger.entries(state=None, limit=10)) == 3
+    clock.now += 0.2
+    assert ledger.read(done.digest) is None
+    assert [entry.digest for entry in ledger.entries(state=None, limit=10)] == [held.digest]
 
 
 class TestMemoryLedgerOnAClockOfItsOwn(LedgerConformance):

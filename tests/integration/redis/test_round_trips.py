@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 import redis
@@ -64,6 +65,25 @@ def test_a_rescue_of_many_is_two_round_trips_and_of_none_one(
         assert len(sent) == 2
         assert list(ledger.rescue(100)) == []
         assert len(sent) == 3
+
+
+def test_a_claim_that_is_renewed_between_finding_and_freeing_is_left_alone(
+    ledger: RedisLedger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rescuers of two processes: the other one freed it, and it was claimed anew."""
+    claim = new_claim(lease=0.0)
+    granted(ledger, claim)
+    find = ledger._scripts.due
+
+    def found_and_overtaken(**asked: Any) -> object:
+        found = find(**asked)
+        assert found == [claim.digest.hex().encode()]
+        granted(ledger, next_attempt(claim, lease=HOUR))
+        return found
+
+    monkeypatch.setattr(ledger._scripts, "due", found_and_overtaken)
+    assert list(ledger.rescue(10)) == []
+    assert entry_of(ledger, claim).state is State.CLAIMED
 
 
 def test_a_server_that_forgot_the_scripts_is_told_them_again(ledger: RedisLedger, server: redis.Redis) -> None:
