@@ -1,7 +1,8 @@
 """Shops whose workers reach their broker and their ledger over networks that the test spoils.
 
 The test itself sends and looks over the direct way. A module's shops outlive its tests; leases are so long that no
-test can wait for the end of one by mistake, unless the module says otherwise (``LEASE``, ``OPTIONS`` of the worker).
+test can wait for the end of one by mistake, unless the module says otherwise (``LEASE``; ``OPTIONS`` of the worker;
+``QUERY`` of its ledger's URL).
 """
 
 import itertools
@@ -22,16 +23,17 @@ _orders = itertools.count(1)
 class Market(Shop):
     """A shop with two networks between its workers and their servers."""
 
-    def __init__(self, fleet: Fleet, pair: str, *, lease: float, options: tuple[str, ...]) -> None:
+    def __init__(self, fleet: Fleet, pair: str, *, lease: float, options: tuple[str, ...], query: str) -> None:
         super().__init__(fleet, pair, settings={"SHOP_LEASE": str(lease)})
         self.lease = lease
         self.options = options
+        self.query = query
         self.broker = Proxy(self.env["SHOP_BROKER"])
         self.ledger = Proxy(self.env["SHOP_LEDGER"])
 
     def add(self, **options: Any) -> Worker:
         """One more worker, behind the networks."""
-        spoiled = {"SHOP_BROKER": self.broker.url, "SHOP_LEDGER": self.ledger.url}
+        spoiled = {"SHOP_BROKER": self.broker.url, "SHOP_LEDGER": self.ledger.url + self.query}
         return super().add(
             **{"concurrency": 1, "options": self.options, **options, "env": {**spoiled, **options.get("env", {})}}
         )
@@ -57,10 +59,11 @@ def markets(request: pytest.FixtureRequest, fleet: Fleet) -> Iterator[Callable[[
     opened: dict[str, Market] = {}
     lease = getattr(request.module, "LEASE", 60.0)
     options = getattr(request.module, "OPTIONS", ())
+    query = getattr(request.module, "QUERY", "")
 
     def market(pair: str) -> Market:
         if pair not in opened:
-            opened[pair] = Market(fleet, pair, lease=lease, options=options)
+            opened[pair] = Market(fleet, pair, lease=lease, options=options, query=query)
         return opened[pair]
 
     yield market

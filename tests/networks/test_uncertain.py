@@ -26,3 +26,16 @@ def test_a_commit_that_cannot_be_asked_about_is_put_off_and_comes_out_right(
     assert result.get(timeout=30) == f"charged {order}"
     assert market.effects()[order] == 1
     assert market.bodies(f"charge:{order}") == bodies
+
+
+def test_a_commit_in_the_dark_does_not_hold_its_worker(market: Market, order: int) -> None:
+    """The claim was committed before it (rule 3), and a release of it would wait for that very commit."""
+    rule = market.ledger.when(b"COMMIT", Fault.LATE_REQUEST, after=b"(?i)insert into charges")
+    result = market.send("charge", order, headers={"effectonce_deferrals": 1})
+    rule.wait()
+    market.wait_log("commit-uncertain")
+    market.send("quiet", order).get(timeout=20)
+    rule.let_go()
+    assert result.get(timeout=30) == f"charged {order}"
+    assert market.effects()[order] == 2  # that of the other task too
+    assert market.bodies(f"charge:{order}") == 1

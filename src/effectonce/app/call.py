@@ -28,7 +28,7 @@ from effectonce.app.continuation import Duty, owe
 from effectonce.app.frames import Frame, current_frame, within
 from effectonce.app.guard import Guard
 from effectonce.app.requests import read_delivery
-from effectonce.errors import EffectBusy, LedgerUnavailable
+from effectonce.errors import CommitUncertain, EffectBusy, LedgerUnavailable
 from effectonce.runtime.signals import Away, Fenced, Raised, Refusal, Remembered, Signal
 
 
@@ -133,7 +133,8 @@ def _signalled(frame: Frame, signal: Signal) -> Any:
             _settle(frame.attempt.failed)
             raise signal.error from signal.error.__cause__
         case Away():
-            _settle(frame.attempt.abandoned)
+            if not isinstance(signal.error, CommitUncertain):  # a release would wait for that very commit
+                _settle(frame.attempt.abandoned)
             return endings.away(frame, signal.error)
         case Fenced():
             return endings.fenced(frame, signal)

@@ -12,11 +12,12 @@ from contextlib import ExitStack
 from typing import Any
 
 from effectonce import crashpoints
-from effectonce.domain.claims import Granted, Refused, State, judge
+from effectonce.domain.claims import Granted, Outcome, Refused, State, judge
 from effectonce.domain.leases import Lease
 from effectonce.errors import EffectOnceError, FenceRefused, LedgerUnavailable
 from effectonce.events import Name
 from effectonce.ports import LedgerStore
+from effectonce.runtime.asking import ask_for_claim
 from effectonce.runtime.keeper import Held, Keeper
 from effectonce.runtime.plan import Encoded, Plan
 from effectonce.runtime.signals import Away, Fenced, Raised, Refusal, Remembered, signal_of
@@ -33,6 +34,7 @@ class LeasedAttempt:
         self._holding = ExitStack()
         self._held: Held | None = None
         self.granted: Granted | None = None
+        self._unwritten: Outcome | None = None
         self.result: Any = None
         self.is_done = False
 
@@ -57,8 +59,7 @@ class LeasedAttempt:
 
     def _remember(self, error: Exception) -> None:
         if self._plan.is_remembered(error):
-            failure = self._plan.failed(error)
-            self._settle(lambda granted: self._store.complete(granted, failure))
+            self._end(self._plan.failed(error))
             raise Remembered(error) from error
 
     def _complete(self, result: Any) -> None:
@@ -67,8 +68,7 @@ class LeasedAttempt:
             encoded, problem = self._plan.encode(result), None
         except EffectOnceError as error:
             encoded, problem = Encoded(payload=None, kept=False), error
-        outcome = self._plan.completed(encoded)
-        self._settle(lambda granted: self._store.complete(granted, outcome))
+        self._end(self._plan.completed(encoded))
         if problem is not None:
             raise Raised(problem) from problem
 
@@ -97,7 +97,7 @@ class LeasedAttempt:
         if outcome.state is State.RELEASED:
             self._release(retries=self._plan.delivery.retries, reset=False)
         else:
-            self._settle(lambda granted: self._store.complete(granted, outcome))
+            self._end(outcome)
 
     def retried(self) -> None:
         """The retry's message is out and confirmed: let the key go to it (rule 5)."""
@@ -108,8 +108,15 @@ class LeasedAttempt:
         self._release(retries=0, reset=True)
 
     def abandoned(self) -> None:
-        """The body was broken off from outside: let the key go, and do not forget its deaths."""
-        self._release(retries=self._plan.delivery.retries, reset=False)
+        """The body was broken off from outside: let the key go, and do not forget its deaths.
+
+        One that ended, and whose outcome the ledger could not take, is not let go: its outcome is tried once more.
+        """
+        if self._unwritten is None:
+            self._release(retries=self._plan.delivery.retries, reset=False)
+        else:
+            self._end(self._unwritten)
+            self._plan.happened(Name.EFFECT_COMPLETED, fence=self.fence)
 
     def close(self) -> None:
         """Stop renewing."""
@@ -117,7 +124,7 @@ class LeasedAttempt:
 
     def _claim(self) -> None:
         asked = self._plan.clock()
-        answer = self._ask(lambda: self._store.claim(self._plan.claim))
+        answer = self._ask(lambda: ask_for_claim(self._store, self._plan.claim))
         if isinstance(answer, Refused):
             raise Refusal(judge(answer, self._plan.claim))
         self.granted = answer
@@ -125,6 +132,11 @@ class LeasedAttempt:
         self._held = self._holding.enter_context(self._keeper.holding(answer, lease=lease, key=self._plan.claim.key))
         name = Name.CLAIM_TAKEN_OVER if answer.takeover else Name.CLAIM_GRANTED
         self._plan.happened(name, fence=answer.fence, deaths=answer.deaths)
+
+    def _end(self, outcome: Outcome) -> None:
+        self._unwritten = outcome
+        self._settle(lambda granted: self._store.complete(granted, outcome))
+        self._unwritten = None
 
     def _release(self, *, retries: int, reset: bool) -> None:
         keep = self._plan.claim.keep

@@ -17,6 +17,7 @@ from effectonce.domain.claims import Busy, Granted, Outcome, Refused, is_open, j
 from effectonce.errors import CommitUncertain, EffectOnceError, FenceRefused, LedgerUnavailable
 from effectonce.events import Name
 from effectonce.ports import Conflict, TransactionalStore, Work
+from effectonce.runtime.asking import ask_for_claim
 from effectonce.runtime.plan import Plan
 from effectonce.runtime.signals import Away, Fenced, Refusal, Remembered, signal_of
 from effectonce.runtime.turns import take_turn
@@ -94,7 +95,7 @@ class TransactionalAttempt:
         self.work = None
 
     def _commit_claim(self) -> None:
-        answer = self._asked(lambda: self._store.claim(self._plan.claim))
+        answer = self._asked(lambda: ask_for_claim(self._store, self._plan.claim))
         if isinstance(answer, Refused):
             raise Refusal(judge(answer, self._plan.claim))
         self.committed = self.granted = answer
