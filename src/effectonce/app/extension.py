@@ -3,6 +3,7 @@
 import os
 import random
 import threading
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from effectonce.app.annotations import Annotations, give_doors
@@ -62,6 +63,7 @@ class EffectOnce:
     def init_app(self, app: Any) -> None:
         """Guard this app's tasks, those that are defined already too."""
         celery = _celery_of(app)
+        self._context = nullcontext if app is celery else getattr(app, "app_context", nullcontext)
         self.app = celery
         self._settings: Settings | None = None
         celery.effectonce = self
@@ -95,7 +97,10 @@ class EffectOnce:
                 if self._ledger is None:
                     settings = self.settings
                     self._ledger = open_ledger(
-                        settings.ledger, schema=settings.schema, create_schema=settings.create_schema
+                        settings.ledger,
+                        schema=settings.schema,
+                        create_schema=settings.create_schema,
+                        context=self._context,
                     )
         return self._ledger
 

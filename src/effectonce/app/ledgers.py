@@ -1,5 +1,7 @@
 """Opening the ledger that a setting names."""
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -9,7 +11,13 @@ from effectonce.ports import LedgerStore
 _REDIS: Final = frozenset({"redis", "rediss", "unix", "valkey", "valkeys"})
 
 
-def open_ledger(source: Any, *, schema: str | None, create_schema: bool | None) -> LedgerStore:
+def open_ledger(
+    source: Any,
+    *,
+    schema: str | None,
+    create_schema: bool | None,
+    context: Callable[[], AbstractContextManager[Any]] = nullcontext,
+) -> LedgerStore:
     """Make a store of a URL, an Engine, a sessionmaker or a scoped_session; connects to nothing yet.
 
     Raises SettingsInvalid, without the URL's password, when nothing can be made of it.
@@ -25,14 +33,14 @@ def open_ledger(source: Any, *, schema: str | None, create_schema: bool | None) 
         return RedisLedger.open(source)
     if scheme == "django":
         raise SettingsInvalid(faults=["effectonce_ledger 'django' is not there yet in this version"])
-    return _open_sql(source, schema=schema, create_schema=create_schema)
+    return _open_sql(source, schema=schema, create_schema=create_schema, context=context)
 
 
-def _open_sql(source: Any, *, schema: str | None, create_schema: bool | None) -> LedgerStore:
+def _open_sql(source: Any, **options: Any) -> LedgerStore:
     from effectonce.stores.sql.ledger import SqlLedger  # noqa: PLC0415 - only the store in use is loaded
 
     try:
-        return SqlLedger.open(source, schema=schema, create_schema=create_schema)
+        return SqlLedger.open(source, **options)
     except (ImportError, TypeError, ValueError) as error:
         fault = f"effectonce_ledger cannot be opened: {error}"
         raise SettingsInvalid(faults=[fault]) from error

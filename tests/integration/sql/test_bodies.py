@@ -2,14 +2,16 @@
 
 import itertools
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
 from celery import Celery, _state
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import OperationalError, SQLAlchemyError
+from sqlalchemy.orm import scoped_session, sessionmaker
 
-from effectonce import EffectBusy, EffectOnce, Transactional
+from effectonce import EffectBusy, EffectOnce, LedgerUnsuitable, Transactional, TransactionEscaped
 
 _numbers = itertools.count()
 
@@ -122,3 +124,138 @@ def _conflict(once: EffectOnce) -> Exception:
     cause: Any = Exception("database is locked")
     cause.sqlstate = "40001"
     return OperationalError("select 1", {}, cause)
+
+
+@pytest.mark.parametrize(
+    "statement", ["COMMIT", "/* c */ COMMIT", "-- c\nrollback", "  end", "BEGIN", "/* a */ -- b\n COMMIT"]
+)
+def test_sql_that_ends_the_transaction_is_vetoed(once: EffectOnce, statement: str) -> None:
+    @once.app.task(name="work", once=Transactional("k:{x}"))
+    def work(x: int) -> None:
+        insert(once, x)
+        once.connection.exec_driver_sql(statement)
+
+    with pytest.raises(TransactionEscaped):
+        work(1)
+    assert rows(once) == []
+    assert once.ledger.entries(state=None, limit=10) == []
+
+
+def test_a_nested_call_that_fails_and_is_caught_leaves_neither_work_nor_entry(once: EffectOnce) -> None:
+    fail = [True]
+
+    @once.app.task(name="inner", once=Transactional("inner:{x}"))
+    def inner(x: int) -> str:
+        insert(once, x)
+        if fail:
+            raise ValueError(x)
+        return "inner"
+
+    @once.app.task(name="outer", once=Transactional("outer:{x}"))
+    def outer(x: int) -> str:
+        insert(once, 100)
+        try:
+            inner(x)
+        except ValueError:
+            return "caught"
+        return "not caught"
+
+    assert outer(1) == "caught"
+    assert rows(once) == [100]
+    fail.clear()
+    assert inner(1) == "inner"
+    assert rows(once) == [1, 100]
+
+
+def test_a_nested_body_that_ends_the_session_around_it_is_an_escape(once: EffectOnce) -> None:
+    @once.app.task(name="inner", once=Transactional("inner:{x}"))
+    def inner(x: int) -> None:
+        insert(once, x)
+        once.session.rollback()
+
+    @once.app.task(name="outer", once=Transactional("outer:{x}"))
+    def outer(x: int) -> None:
+        insert(once, 100)
+        inner(x)
+
+    with pytest.raises(TransactionEscaped):
+        outer(1)
+    assert rows(once) == []
+
+
+@pytest.mark.parametrize("once", ["postgresql"], indirect=True)
+def test_a_swallowed_database_error_does_not_pass_for_success(once: EffectOnce) -> None:
+    """PostgreSQL answers COMMIT of a failed transaction with ROLLBACK, and no driver raises."""
+
+    @once.app.task(name="work", once=Transactional("k:{x}"))
+    def work(x: int) -> None:
+        insert(once, x)
+        with suppress(SQLAlchemyError):
+            once.connection.execute(sa.text("insert into nowhere values (1)"))
+
+    with pytest.raises(TransactionEscaped, match="savepoint"):
+        work(1)
+    assert rows(once) == []
+
+
+def test_a_body_that_may_escape_and_rolls_back_still_counts_once(once: EffectOnce) -> None:
+    ran = []
+
+    @once.app.task(name="work", once=Transactional("k:{x}", allow_escape=True))
+    def work(x: int) -> str:
+        ran.append(x)
+        once.connection.rollback()
+        return "done"
+
+    assert [work(1), work(1)] == ["done", "done"]
+    assert ran == [1]
+
+
+@pytest.mark.parametrize("once", ["postgresql"], indirect=True)
+def test_an_engine_that_commits_by_itself_is_refused(once: EffectOnce) -> None:
+    engine = sa.create_engine(once.ledger.source.engine.url, isolation_level="AUTOCOMMIT")  # type: ignore[attr-defined]
+    app = Celery(f"auto{next(_numbers)}", broker="memory://", backend="cache+memory://", set_as_current=False)
+    other = EffectOnce(app, ledger=engine)
+
+    @app.task(name="auto", once=Transactional("k:{x}"))
+    def work(x: int) -> None:
+        insert(other, x)
+
+    with pytest.raises(LedgerUnsuitable, match="AUTOCOMMIT"):
+        work(1)
+    assert rows(once) == []
+    engine.dispose()
+
+
+def test_a_direct_call_leaves_its_callers_session_as_it_was(once: EffectOnce) -> None:
+    registry = scoped_session(sessionmaker(bind=once.ledger.source.engine))  # type: ignore[attr-defined]
+    app = Celery(f"registry{next(_numbers)}", broker="memory://", backend="cache+memory://", set_as_current=False)
+    other = EffectOnce(app, ledger=registry)
+
+    @app.task(name="in-registry", once=Transactional("k:{x}"))
+    def work(x: int) -> None:
+        registry.execute(sa.text("insert into rows values (:x)"), {"x": x})
+
+    callers = registry()
+    callers.info["pending"] = True
+    work(1)
+    assert registry() is callers
+    assert rows(once) == [1]
+    assert other.ledger.name
+    registry.remove()
+
+
+def test_a_long_task_id_is_no_fault_of_the_ledger(once: EffectOnce) -> None:
+    @once.app.task(name="work", once=Transactional("k:{x}"))
+    def work(x: int) -> str:
+        insert(once, x)
+        return "done"
+
+    assert work.apply((1,), task_id="i" * 400).get() == "done"
+    assert rows(once) == [1]
+
+
+def test_a_password_in_the_query_of_a_url_is_not_shown() -> None:
+    from effectonce.stores.sql.ledger import SqlLedger  # noqa: PLC0415 - needs no database
+
+    assert "hush" not in SqlLedger.open("postgresql+psycopg://u:hush@host/db?password=hush").name

@@ -44,6 +44,10 @@ class Dialect(Protocol):
         """Whether the transaction is open and can only be rolled back."""
         ...
 
+    def is_autocommit(self, driver: Any) -> bool:
+        """Whether each statement would commit by itself."""
+        ...
+
 
 class PostgreSQL:
     """PostgreSQL through psycopg 3."""
@@ -77,6 +81,10 @@ class PostgreSQL:
     def has_failed(self, driver: Any) -> bool:
         """A statement failed: COMMIT would answer ROLLBACK, without an error."""
         return int(driver.info.transaction_status) == self._INERROR
+
+    def is_autocommit(self, driver: Any) -> bool:
+        """The driver's connection was made so."""
+        return bool(driver.autocommit)
 
 
 class SQLite:
@@ -112,6 +120,10 @@ class SQLite:
 
     def has_failed(self, driver: Any) -> bool:
         """Never: a failed statement leaves SQLite's transaction as it was."""
+        return driver is None
+
+    def is_autocommit(self, driver: Any) -> bool:
+        """Never: the transaction is begun by a statement of ours."""
         return driver is None
 
 

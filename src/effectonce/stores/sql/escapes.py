@@ -21,8 +21,11 @@ from sqlalchemy.orm import Session
 
 from effectonce.errors import TransactionEscaped
 
-_ENDS: Final = re.compile(r"\s*(?:commit|end|abort|begin|start\s+transaction|rollback(?!.*\bto\b))\b", re.IGNORECASE)
-_STARTS: Final = frozenset("cCeEaAbBsSrR \t\n")
+_COMMENTS: Final = r"\s*(?:/\*.*?\*/\s*|--[^\n]*\n\s*)*"
+_ENDS: Final = re.compile(
+    _COMMENTS + r"(?:commit|end|abort|begin|start\s+transaction|rollback(?!.*\bto\b))\b", re.IGNORECASE | re.DOTALL
+)
+_STARTS: Final = frozenset("cCeEaAbBsSrR/- \t\r\n")
 
 
 class Watch:

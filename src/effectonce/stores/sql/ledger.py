@@ -3,8 +3,8 @@
 Each method is a short transaction of its own; none holds a connection after it.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
@@ -34,14 +34,23 @@ class SqlLedger(ShortTransactions):
     """A ledger in a SQL database; open it with `open`."""
 
     @classmethod
-    def open(cls, source: Any, *, schema: str | None = None, create_schema: bool | None = None) -> "SqlLedger":
+    def open(
+        cls,
+        source: Any,
+        *,
+        schema: str | None = None,
+        create_schema: bool | None = None,
+        context: Callable[[], AbstractContextManager[Any]] = nullcontext,
+    ) -> "SqlLedger":
         """Make a ledger of a URL, an Engine, a sessionmaker or a scoped_session; connects to nothing.
+
+        *context*: an application's, where a scoped_session needs one to tell its engine.
 
         *create_schema* None: missing tables are created at the first use on SQLite, not elsewhere. Raises ValueError
         or TypeError for a source that cannot be used, ImportError for a driver that is not installed.
         """
         try:
-            found = Source(source)
+            found = Source(source, context=context)
             if found.owned:
                 dialect_of(found.engine.dialect.name)
         except NoSuchModuleError as error:
@@ -146,7 +155,7 @@ class SqlLedger(ShortTransactions):
         """See `ports.LedgerStore.poison`."""
 
         def poison(connection: Connection) -> bool:
-            values = {**held_values(entry), "seen": int(entry.state)}
+            values = {**held_values(entry), "seen": int(entry.state), "lock": lock_of(entry.digest)}
             if connection.execute(self.statements.poison, values).rowcount != 1:
                 return False
             connection.execute(self.statements.hold, {"digest": entry.digest, "message": message})

@@ -1,16 +1,15 @@
 """What a user may give as a SQL ledger, and the engine and sessions that come of it."""
 
 import os
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError, UnboundExecutionError
 from sqlalchemy.orm import Session, scoped_session, sessionmaker
 
 from effectonce.errors import LedgerUnavailable
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _KEEPALIVES = {"keepalives": 1, "keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
 
@@ -21,8 +20,9 @@ class Source:
     After a fork the child gives up its parent's pooled connections without closing them.
     """
 
-    def __init__(self, given: Any) -> None:
+    def __init__(self, given: Any, *, context: Callable[[], AbstractContextManager[Any]] = nullcontext) -> None:
         self._given = given
+        self._context = context
         self.owned = isinstance(given, (str, URL))
         self.registry: scoped_session[Session] | None = given if isinstance(given, scoped_session) else None
         self._engine: Engine | None = None
@@ -49,7 +49,7 @@ class Source:
         """The URL without its password."""
         if self._engine is None and not isinstance(self._given, Engine):
             return type(self._given).__name__
-        return self.engine.url.render_as_string(hide_password=True)
+        return self.engine.url.set(query={}).render_as_string(hide_password=True)
 
     def session(self, connection: Connection) -> Session:
         """A session whose commits are savepoints of *connection*'s transaction."""
@@ -64,7 +64,8 @@ class Source:
         if isinstance(bound, Engine):
             return bound
         try:
-            bind = self._given().get_bind()
+            with self._context():
+                bind = self._given().get_bind()
         except (SQLAlchemyError, RuntimeError) as error:
             reason = "its sessions tell their engine only inside the application's context"
             if isinstance(error, UnboundExecutionError):

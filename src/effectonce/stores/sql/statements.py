@@ -33,7 +33,7 @@ class Statements:
         self.complete = _complete(entries, clock)
         self.release = _release(entries, clock)
         self.renew = _renew(entries, clock)
-        self.poison = _poison(entries, clock)
+        self.poison = _poison(entries, clock, lock)
         self.mark_unknown = _update(
             entries, clock, "state = 5, keep_until = null", "digest = :digest and attempt = :attempt"
         )
@@ -113,13 +113,16 @@ def _release(entries: str, clock: str) -> TextClause:
     )
 
 
-def _poison(entries: str, clock: str) -> TextClause:
-    """Set an entry aside that has not moved since it was seen, or stands aside already. Primary key."""
+def _poison(entries: str, clock: str, lock: str) -> TextClause:
+    """Set an entry aside that has not moved since it was seen, or stands aside already. Primary key.
+
+    Under the try-lock: a holder with an open transaction is alive, whatever its lease says.
+    """
     return text(
         f"update {entries} set state = {State.POISONED:d}, keep_until = null, "
         f"since = case when state = {State.POISONED:d} then since else {clock} end "
         "where digest = :digest and fence = :fence and attempt = :attempt "
-        f"and (state = {State.POISONED:d} or (state in (1, 4) and state = :seen))"
+        f"and (state = {State.POISONED:d} or (state in (1, 4) and state = :seen)) and {lock}"
     )
 
 

@@ -10,7 +10,6 @@ from sqlalchemy import (
     LargeBinary,
     MetaData,
     SmallInteger,
-    String,
     Table,
     Text,
     text,
@@ -53,7 +52,7 @@ def tables(schema: str | None) -> Tables:
         Column("identity", LargeBinary(16), nullable=False),
         Column("attempt", LargeBinary(8), nullable=False),
         Column("fingerprint", LargeBinary, nullable=False),
-        Column("task_id", String(255), nullable=False),
+        Column("task_id", Text, nullable=False),
         Column("key", Text, nullable=False),
         Column("result", LargeBinary),
     )

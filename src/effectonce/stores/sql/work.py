@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 
 from effectonce import crashpoints
 from effectonce.domain.claims import Claim, Granted, Outcome, Refused, State
-from effectonce.errors import CommitUncertain, LedgerUnavailable, TransactionEscaped
+from effectonce.errors import CommitUncertain, LedgerUnavailable, LedgerUnsuitable, TransactionEscaped
 from effectonce.ports import Conflict, Work
 from effectonce.stores.sql.dialects import CLAIM_WAIT
 from effectonce.stores.sql.escapes import Watch, exempt
@@ -25,6 +25,7 @@ from effectonce.stores.sql.rows import claim_values, lock_of, outcome_values
 if TYPE_CHECKING:
     from effectonce.stores.sql.ledger import SqlLedger
 
+NESTED = "it committed or rolled back the session of the guarded body around it"
 CLOSED = "it closed or invalidated the connection"
 FAILED = "a statement failed and was caught without a savepoint, so the database will not commit"
 ENDED = "it ended the transaction through the driver; the effect is unknown now"
@@ -51,6 +52,7 @@ class SqlWork:
         self._outcome_state = State.COMPLETED
         self._connection: Connection | None = None
         self._session: Session | None = None
+        self._callers: Session | None = None
         self._watch: Watch | None = None
         self._in_body = ExitStack()
 
@@ -59,6 +61,11 @@ class SqlWork:
         """The connection of the transaction."""
         assert self._connection is not None, "the work was not entered"  # noqa: S101 - a mistake of ours
         return self._connection
+
+    @property
+    def driver(self) -> Any:
+        """The driver's connection."""
+        return self.connection.connection.dbapi_connection
 
     @property
     def session(self) -> Session:
@@ -113,11 +120,15 @@ class SqlWork:
             self._connection = ledger.source.engine.connect()
             self._connection.begin()
         else:
-            registry.remove()
+            self._callers = registry.registry() if registry.registry.has() else None
+            registry.registry.clear()
             self._session = registry()
             engine = ledger.source.engine
             self._connection = self._session.connection(bind_arguments={"bind": engine})
         ledger.dialect.begin(self._connection, wait=CLAIM_WAIT)
+        if ledger.dialect.is_autocommit(self.driver):
+            facts = {"ledger": ledger.name, "policy": "Transactional", "task": self._claim.key}
+            raise LedgerUnsuitable(**facts, reason="its engine commits each statement by itself (AUTOCOMMIT)")
 
     def _lock_only(self, granted: Granted) -> Granted | Refused:
         values = {"lock": lock_of(granted.digest)}
@@ -143,7 +154,13 @@ class SqlWork:
         self._end_body()
         self._outcome_state = outcome.state
         first = self._committed is None
-        if first and outcome.state is State.COMPLETED and outcome.result is None and outcome.kept:
+        if (
+            first
+            and not self._may_be_gone
+            and outcome.state is State.COMPLETED
+            and outcome.result is None
+            and outcome.kept
+        ):
             return True
         crashpoints.crash_point("settle.before")
         granted = self._granted
@@ -152,8 +169,22 @@ class SqlWork:
         done = self._execute(
             self._ledger.statements.complete, {**outcome_values(granted, outcome), "inserted": inserted}
         )
+        if not done and self._may_be_gone:
+            done = self._write_again(outcome)
         crashpoints.crash_point("settle.after")
         return done
+
+    @property
+    def _may_be_gone(self) -> bool:
+        """Whether a body that was allowed to end its transaction may have rolled the entry back."""
+        return self._allow_escape and self._committed is None
+
+    def _write_again(self, outcome: Outcome) -> bool:
+        answer = self._insert()
+        if isinstance(answer, Refused):
+            return False
+        values = {**outcome_values(answer, outcome), "inserted": int(State.COMPLETED)}
+        return self._execute(self._ledger.statements.complete, values)
 
     def _execute(self, statement: Any, values: dict[str, Any]) -> bool:
         try:
@@ -168,17 +199,14 @@ class SqlWork:
         if watch is not None and watch.how is not None:
             raise watch.error()
         self._check_registry()
-        self._flush()
-        self._in_body.close()
-        if self._allow_escape:
-            return
         connection = self.connection
         if connection.closed or connection.invalidated:
             raise self._escaped(CLOSED)
-        driver = connection.connection.dbapi_connection
-        if self._ledger.dialect.has_failed(driver):
+        if self._ledger.dialect.has_failed(self.driver):
             raise self._escaped(FAILED)
-        if not self._ledger.dialect.in_transaction(driver):
+        self._flush()
+        self._in_body.close()
+        if not self._allow_escape and not self._ledger.dialect.in_transaction(self.driver):
             self._ledger.mark_unknown(self._claim.digest, self._claim.attempt)
             raise self._escaped(ENDED)
 
@@ -273,7 +301,14 @@ class SqlWork:
             if registry is not None and session is not None:
                 with suppress(SQLAlchemyError):
                     registry.remove()
+                self._give_back_callers(registry)
         self._connection = None
+
+    def _give_back_callers(self, registry: Any) -> None:
+        """A direct call leaves its caller's session as it was, pending work and all."""
+        callers, self._callers = self._callers, None
+        if callers is not None:
+            registry.registry.set(callers)
 
     def _own(self) -> AbstractContextManager[None]:
         return self._watch.ours() if self._watch is not None else nullcontext()
@@ -294,9 +329,13 @@ class NestedWork(SqlWork):
     def _open(self) -> None:
         self._session = self._outer.session
         self._savepoint = self._outer.session.begin_nested()
-        self._connection = self._outer.connection
+        # The savepoint is begun only when the session takes the connection: before our entry, not after it.
+        engine = self._ledger.source.engine if self._ledger.source.registry is not None else None
+        self._connection = self._outer.session.connection(bind_arguments={"bind": engine} if engine else None)
 
     def _flush(self) -> None:
+        if not self._savepoint.is_active:
+            raise self._escaped(NESTED)
         self._outer.session.flush()
 
     def _commit(self) -> None:
