@@ -8,6 +8,6 @@ the task's class when it is bound, by one annotation object; tasks without ``onc
 Every message that the app publishes passes one seam, an instance attribute over ``app.amqp.send_task_message``. There
 keys given at the call become headers, links get lasting ids, and a retry is kept back until the body is unwound.
 
-Names of Celery that this package relies on, beyond its documented ones, are listed in `celery_names`, and a test
-fails when a version changes them.
+Names of Celery that this package relies on, beyond its documented ones, are listed in
+``tests/unit/test_celery_names.py``, which fails when a version changes them.
 """

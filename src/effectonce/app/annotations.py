@@ -128,7 +128,7 @@ def _guard_instance(task: Any) -> None:
     """
     kept = vars(task).get("_orig_run")
     if kept is not None and not hasattr(kept, _DOOR):
-        task._orig_run = _inner(kept, type(task))  # noqa: SLF001 - listed in celery_names
+        task._orig_run = _inner(kept, type(task))  # noqa: SLF001 - listed in test_celery_names
 
 
 def is_guarded(cls: Any) -> bool:

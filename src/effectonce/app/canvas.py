@@ -17,7 +17,7 @@ _MARK = "_effectonce_checks_keys"
 
 def refuse_keys_on_wholes() -> None:
     """Wrap the canvas; a second call does nothing."""
-    for kind in (canvas.group, canvas._chain, canvas._chord):  # noqa: SLF001 - listed in celery_names
+    for kind in (canvas.group, canvas._chain, canvas._chord):  # noqa: SLF001 - listed in test_celery_names
         plain = kind.apply_async
         if not hasattr(plain, _MARK):
             kind.apply_async = _checking(plain, kind.__name__.strip("_"))

@@ -69,7 +69,7 @@ class EffectOnce:
         celery.effectonce = self
         self.confirmed = Confirmed(celery)
         celery.__dict__["annotations"] = [Annotations(self, celery)]
-        for task in list(celery._tasks.values()):  # noqa: SLF001 - listed in celery_names
+        for task in list(celery._tasks.values()):  # noqa: SLF001 - listed in test_celery_names
             policy = getattr(task, "once", None)
             if isinstance(policy, Policy):
                 policy.check(task.name, body_signature(task))

@@ -40,7 +40,7 @@ def install_seam(once: "EffectOnce", app: Any) -> None:
 
     def send_task_message(producer: Any, name: str, message: Any, **options: Any) -> Any:
         if not cell:
-            cell.append(amqp._create_task_sender())  # noqa: SLF001 - listed in celery_names
+            cell.append(amqp._create_task_sender())  # noqa: SLF001 - listed in test_celery_names
         return _divert(once, cell[0], producer, name, message, options)
 
     amqp.send_task_message = send_task_message
@@ -50,7 +50,7 @@ def _divert(  # noqa: PLR0917 - the arguments of the seam itself
     once: "EffectOnce", send: Send, producer: Any, name: str, message: Any, options: dict[str, Any]
 ) -> Any:
     frame = current_frame()
-    task = once.app._tasks.get(name)  # noqa: SLF001 - `tasks` would finalize the app; listed in celery_names
+    task = once.app._tasks.get(name)  # noqa: SLF001 - `tasks` would finalize the app; listed in test_celery_names
     guard = once.guard_of(task) if task is not None else None
     _keys_to_headers(name, message, options, guarded=guard)
     if guard is not None:

@@ -33,7 +33,8 @@ app.conf.update(
     result_expires=600,
     broker_connection_retry_on_startup=True,
 )
-once = EffectOnce(app, ledger=LEDGER, lease_seconds=LEASE)
+CREATE = False if os.environ.get("SHOP_CREATE") else None
+once = EffectOnce(app, ledger=LEDGER, lease_seconds=LEASE, create_schema=CREATE)
 
 metadata = sa.MetaData()
 charges = sa.Table(

@@ -1,0 +1,92 @@
+"""Names of Celery and kombu that we rely on beyond their documented ones: a version that changes one fails here.
+
+Each was read in celery 5.7.0 and kombu 5.7.0.
+"""
+
+import inspect
+
+from celery import Celery, _state, canvas
+from celery.app import amqp, annotations, autoretry, base, task, trace
+from celery.backends.base import Backend, DisabledBackend
+from celery.worker import request
+from celery.worker.consumer import consumer, tasks
+from kombu.transport.virtual import Transport
+
+
+def source(thing: object) -> str:
+    return inspect.getsource(thing)  # type: ignore[arg-type]
+
+
+def test_all_publishing_crosses_one_lazily_made_sender() -> None:
+    assert "_create_task_sender" in source(amqp.AMQP.send_task_message.func)
+    assert "amqp.send_task_message(" in source(base.Celery.send_task)
+    parameters = list(inspect.signature(amqp.AMQP(Celery(set_as_current=False)).send_task_message).parameters)
+    assert parameters[:3] == ["producer", "name", "message"]
+
+
+def test_the_registry_can_be_read_without_finalizing_the_app() -> None:
+    app = Celery(set_as_current=False)
+    assert app._tasks.get("nothing") is None
+    assert not app.finalized
+
+
+def test_tasks_are_annotated_when_bound_and_the_first_answer_counts() -> None:
+    assert "cls.annotate()" in source(task.Task.bind)
+    assert "cls.app.annotations" in source(task.Task.annotate)
+    assert "annotations" in vars(base.Celery)
+    assert "_first_match(anno, task)" in source(annotations.resolve_all)
+
+
+def test_autoretry_keeps_the_body_as_orig_run() -> None:
+    assert "task._orig_run, task.run = task.run, run" in source(autoretry.add_autoretry_behaviour)
+
+
+def test_the_tracer_calls_a_custom_call_and_passes_reject_on() -> None:
+    text = source(trace.build_tracer)
+    assert "task_has_custom(task, '__call__')" in text
+    assert "except Reject:\n            raise" in text
+
+
+def test_the_result_is_stored_after_the_continuation_went_out() -> None:
+    text = source(trace.build_tracer)
+    assert text.index("_dispatch_callbacks_and_chain(\n                            retval") < text.index(
+        "mark_as_done("
+    )
+    assert "self.on_chord_part_return(request, state, result)" in source(Backend.mark_as_done)
+
+
+def test_a_worker_lost_after_success_is_asked_of_the_request() -> None:
+    assert "self._success_was_stored()" in source(request.Request.on_failure)
+    for overridden in ("execute_using_pool", "on_success"):
+        assert f"def {overridden}" in source(request.create_request_cls)
+
+
+def test_a_retry_sends_itself_and_counts_one_more() -> None:
+    text = source(task.Task.retry)
+    assert "retries = request.retries + 1" in text
+    assert "S.apply_async()" in text
+
+
+def test_a_context_knows_whether_ignore_result_was_said() -> None:
+    assert "'ignore_result' not in req.__dict__" in source(task.get_actual_ignore_result)
+
+
+def test_the_canvas_has_the_classes_that_refuse_a_shared_key() -> None:
+    assert {canvas.group, canvas._chain, canvas._chord} <= {
+        kind for kind in vars(canvas).values() if inspect.isclass(kind)
+    }
+
+
+def test_a_consumer_can_be_told_to_pause_from_another_thread() -> None:
+    assert "hub.call_soon" in source(consumer.Consumer.call_soon)
+    assert "c.task_consumer" in source(tasks.Tasks.start)
+
+
+def test_a_transport_names_its_driver_without_connecting() -> None:
+    assert Transport.driver_type == "N/A"
+    assert Celery(broker="redis://nowhere", set_as_current=False).connection_for_read().transport.driver_type == "redis"
+
+
+def test_there_is_a_task_stack_and_a_disabled_backend() -> None:
+    assert _state.get_current_task() is None
+    assert issubclass(DisabledBackend, object)
