@@ -118,7 +118,7 @@ class Sight:
 
 
 BOUNDED: Final = settings(
-    max_examples=40, stateful_step_count=30, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    max_examples=80, stateful_step_count=30, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 
 effects = st.integers(0, EFFECTS - 1)
