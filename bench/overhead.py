@@ -6,6 +6,7 @@ the open loop latency counts from the intended instant of sending. Aim: 0.85 for
 """
 
 import argparse
+import importlib
 import json
 import os
 import platform
@@ -59,8 +60,7 @@ def _measure_pair(fleet: Fleet, ledger: str, options: argparse.Namespace) -> lis
     with tempfile.TemporaryDirectory() as folder, _place(fleet, ledger, folder) as env:
         os.environ.update(env)
         sys.modules.pop("bench.overhead_app", None)
-        from bench import overhead_app as bench  # noqa: PLC0415 - reads the addresses just set
-
+        bench = importlib.import_module("bench.overhead_app")
         bench.once.ledger.create_schema()
         with _worker(folder) as ready:
             ready(bench.app)

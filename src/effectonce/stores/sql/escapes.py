@@ -37,14 +37,10 @@ class Watch:
         self._key = key
         self._ours = False
         self._database = _database_of(connection.engine)
-        event.listen(connection, "commit", self._on_commit)
-        event.listen(connection, "rollback", self._on_rollback)
-        event.listen(connection, "before_cursor_execute", self._on_statement)
+        setattr(connection, _WATCH, self)
         if session is not None:
             event.listen(session, "before_commit", self._on_session_commit)
             event.listen(session, "after_soft_rollback", self._on_session_rollback)
-        if not event.contains(Engine, "commit", _on_any_commit):
-            event.listen(Engine, "commit", _on_any_commit)
 
     @contextmanager
     def ours(self) -> Iterator[None]:
@@ -78,16 +74,6 @@ class Watch:
         """Whether another connection goes to this body's database."""
         return connection is not self.connection and _database_of(connection.engine) == self._database
 
-    def _on_commit(self, _connection: Connection) -> None:
-        self.veto("it committed the connection")
-
-    def _on_rollback(self, _connection: Connection) -> None:
-        self.veto("it rolled back or closed the connection")
-
-    def _on_statement(self, _connection: Connection, _cursor: Any, statement: str, *_: Any) -> None:
-        if statement[:1] in _STARTS and _ENDS.match(statement):
-            self.veto(f"it executed {statement.split(maxsplit=1)[0].upper()}")
-
     def _on_session_commit(self, session: Session) -> None:
         if not session.in_nested_transaction():
             self.veto("it committed the registry's session")
@@ -95,6 +81,39 @@ class Watch:
     def _on_session_rollback(self, _session: Session, previous: Any) -> None:
         if previous.parent is None:
             self.veto("it rolled back the registry's session")
+
+
+_WATCH: Final = "_effectonce_watch"
+"""The attribute of a body's connection that holds its watch; the connection ends with the body."""
+
+
+def watch_over(engine: Engine) -> None:
+    """Let an engine's new connections tell their watches; listening once an engine costs a body nothing."""
+    if not event.contains(engine, "commit", _on_commit):
+        event.listen(engine, "commit", _on_commit)
+        event.listen(engine, "rollback", _on_rollback)
+        event.listen(engine, "before_cursor_execute", _on_statement)
+    if not event.contains(Engine, "commit", _on_any_commit):
+        event.listen(Engine, "commit", _on_any_commit)
+
+
+def _on_commit(connection: Connection) -> None:
+    watch: Watch | None = getattr(connection, _WATCH, None)
+    if watch is not None:
+        watch.veto("it committed the connection")
+
+
+def _on_rollback(connection: Connection) -> None:
+    watch: Watch | None = getattr(connection, _WATCH, None)
+    if watch is not None:
+        watch.veto("it rolled back or closed the connection")
+
+
+def _on_statement(connection: Connection, _cursor: Any, statement: str, *_: Any) -> None:
+    if statement[:1] in _STARTS and _ENDS.match(statement):
+        watch: Watch | None = getattr(connection, _WATCH, None)
+        if watch is not None:
+            watch.veto(f"it executed {statement.split(maxsplit=1)[0].upper()}")
 
 
 _watching: ContextVar[Watch | None] = ContextVar("effectonce_watch", default=None)

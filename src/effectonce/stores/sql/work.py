@@ -18,7 +18,7 @@ from effectonce.domain.claims import Claim, Granted, Outcome, Refused, State
 from effectonce.errors import CommitUncertain, LedgerUnavailable, LedgerUnsuitable, TransactionEscaped
 from effectonce.ports import Conflict, Work
 from effectonce.stores.sql.dialects import CLAIM_WAIT
-from effectonce.stores.sql.escapes import Watch, exempt
+from effectonce.stores.sql.escapes import Watch, exempt, watch_over
 from effectonce.stores.sql.locked import Locked
 from effectonce.stores.sql.rows import claim_values, lock_of, outcome_values
 
@@ -115,6 +115,8 @@ class SqlWork:
     def _open(self) -> None:
         ledger = self._ledger
         _ = ledger.statements
+        if not self._allow_escape:
+            watch_over(ledger.source.engine)
         registry = ledger.source.registry
         if registry is None:
             self._connection = ledger.source.engine.connect()
