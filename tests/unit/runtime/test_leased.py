@@ -27,7 +27,7 @@ class Clock:
     def __call__(self) -> float:
         return self.now
 
-    def sleep(self, seconds: float) -> None:
+    def let_pass(self, seconds: float) -> None:
         self.now += seconds
 
 
@@ -88,7 +88,7 @@ class Scene:
             emit=lambda _: None,
             patience=0.0,
             clock=self.clock,
-            sleep=self.clock.sleep,
+            sleep=self.clock.let_pass,
         )
 
     @property
@@ -106,14 +106,14 @@ def scene() -> Iterator[Scene]:
 
 
 def test_a_claim_that_was_not_answered_is_asked_for_again_by_the_same_attempt(scene: Scene) -> None:
-    scene.ledger.lose_claim = lambda: scene.clock.sleep(5)
+    scene.ledger.lose_claim = lambda: scene.clock.let_pass(5)
     assert scene.attempt.run(lambda: "mailed") == "mailed"
     assert scene.ledger.claims == [scene.claim, scene.claim]
     assert (scene.entry.state, scene.entry.attempts) == (State.COMPLETED, 1)
 
 
 def test_trust_in_a_claim_that_was_asked_for_twice_counts_from_the_first_asking(scene: Scene) -> None:
-    scene.ledger.lose_claim = lambda: scene.clock.sleep(20)
+    scene.ledger.lose_claim = lambda: scene.clock.let_pass(20)
 
     def body() -> None:
         held = scene.attempt._held
@@ -133,6 +133,6 @@ def test_an_effect_that_took_place_is_not_let_go_when_its_ledger_comes_back_too_
 
     with pytest.raises(Away):
         scene.attempt.run(body)
-    scene.clock.sleep(2)
+    scene.clock.let_pass(2)
     scene.attempt.abandoned()
     assert (scene.entry.state, scene.entry.result) == (State.COMPLETED, b"mailed")
