@@ -13,7 +13,7 @@ from tests.integration.worker.harness import Shop
 from tests.services import Fleet
 
 LEASE = 2.0
-DEADLINE = 120.0
+DEADLINE = 240.0
 TWINS = {"defer.before", "defer.after"}
 """Points that only a delivery passes which meets another at work."""
 

@@ -46,7 +46,7 @@ def cases() -> Iterator[Any]:
         yield pytest.param(*case, marks=() if case in ORDINARY else pytest.mark.soak, id="-".join(case))
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(400)
 @pytest.mark.parametrize(("pair", "policy", "pool"), list(cases()))
 def test_a_death_at_every_point_leaves_one_effect_and_nothing_stuck(
     fleet: Fleet, pair: str, policy: str, pool: str

@@ -14,7 +14,7 @@ from typing import Any
 
 from effectonce import crashpoints
 from effectonce.domain.claims import Busy, Granted, Outcome, Refused, is_open, judge
-from effectonce.errors import CommitUncertain, EffectOnceError, FenceRefused, LedgerUnavailable
+from effectonce.errors import EffectOnceError, FenceRefused, LedgerUnavailable
 from effectonce.events import Name
 from effectonce.ports import Conflict, TransactionalStore, Work
 from effectonce.runtime.asking import ask_for_claim
@@ -198,5 +198,5 @@ class TransactionalAttempt:
     def _asked(question: Callable[[], Any]) -> Any:
         try:
             return question()
-        except (LedgerUnavailable, CommitUncertain) as error:
-            raise Away(error) from error
+        except EffectOnceError as error:
+            raise signal_of(error) from error

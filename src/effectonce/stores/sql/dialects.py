@@ -32,6 +32,10 @@ class Dialect(Protocol):
         """The transaction lost against another and is to be run again."""
         ...
 
+    def is_cut(self, error: DBAPIError) -> bool:
+        """The server ended the connection, which the driver may not know yet."""
+        ...
+
     def is_schema(self, error: DBAPIError) -> bool:
         """A table or column is not there."""
         ...
@@ -57,6 +61,7 @@ class PostgreSQL:
     lock = "pg_try_advisory_xact_lock(:lock)"
     _CONFLICTS = frozenset({"40001", "40P01"})
     _SCHEMA = frozenset({"42P01", "42703", "3F000"})
+    _CUTS = frozenset({"57P01", "57P02", "57P03"})
     _INTRANS, _INERROR = 2, 3
 
     def begin(self, connection: Any, *, wait: float) -> None:
@@ -69,6 +74,11 @@ class PostgreSQL:
     def is_conflict(self, error: DBAPIError) -> bool:
         """Serialization failure or deadlock."""
         return _sqlstate(error) in self._CONFLICTS
+
+    def is_cut(self, error: DBAPIError) -> bool:
+        """Shut down, crashed, or not up yet; class 08 is the connection itself."""
+        state = _sqlstate(error) or ""
+        return state in self._CUTS or state.startswith("08")
 
     def is_schema(self, error: DBAPIError) -> bool:
         """Undefined table, column or schema."""
@@ -108,6 +118,10 @@ class SQLite:
     def is_conflict(self, error: DBAPIError) -> bool:
         """A write after a read in one deferred transaction, or a lock met in the body."""
         return "locked" in str(error.orig)
+
+    def is_cut(self, error: DBAPIError) -> bool:
+        """Never: there is no server."""
+        return error.connection_invalidated
 
     def is_schema(self, error: DBAPIError) -> bool:
         """No such table or column."""

@@ -3,7 +3,8 @@
 import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import Any, ClassVar
+from weakref import WeakKeyDictionary
 
 from sqlalchemy import URL, Connection, Engine, create_engine, make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError, UnboundExecutionError
@@ -17,8 +18,11 @@ _KEEPALIVES = {"keepalives": 1, "keepalives_idle": 30, "keepalives_interval": 10
 class Source:
     """An engine, found when it is first needed, and a way to make a body's session on one of its connections.
 
-    After a fork the child gives up its parent's pooled connections without closing them.
+    After a fork the child gives up its parent's pooled connections without closing them. Which process an engine's
+    pool belongs to is known by engine: a given one outlives this object, which a child makes anew.
     """
+
+    _owners: ClassVar[WeakKeyDictionary[Engine, int]] = WeakKeyDictionary()
 
     def __init__(self, given: Any, *, context: Callable[[], AbstractContextManager[Any]] = nullcontext) -> None:
         self._given = given
@@ -26,7 +30,6 @@ class Source:
         self.owned = isinstance(given, (str, URL))
         self.registry: scoped_session[Session] | None = given if isinstance(given, scoped_session) else None
         self._engine: Engine | None = None
-        self._pid = os.getpid()
         if self.owned:
             self._engine = _own_engine(given)
         elif not isinstance(given, (Engine, sessionmaker, scoped_session)):
@@ -39,9 +42,10 @@ class Source:
         engine = self._engine
         if engine is None:
             engine = self._engine = self._found()
-        if self._pid != os.getpid():
+        pid = os.getpid()
+        if self._owners.setdefault(engine, pid) != pid:
             engine.dispose(close=False)
-            self._pid = os.getpid()
+            self._owners[engine] = pid
         return engine
 
     @property

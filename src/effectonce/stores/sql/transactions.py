@@ -67,7 +67,7 @@ class ShortTransactions:
 
     def is_lost(self, error: BaseException | None) -> bool:
         """See `ports.TransactionalStore.is_lost`."""
-        return isinstance(error, DBAPIError) and error.connection_invalidated
+        return isinstance(error, DBAPIError) and (error.connection_invalidated or bool(self.dialect.is_cut(error)))
 
     def _settled(self, step: Callable[[Connection], T]) -> T:
         def settle() -> T:

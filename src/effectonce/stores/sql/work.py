@@ -55,6 +55,7 @@ class SqlWork:
         self._callers: Session | None = None
         self._watch: Watch | None = None
         self._in_body = ExitStack()
+        self._in_doubt = False
 
     @property
     def connection(self) -> Connection:
@@ -81,6 +82,7 @@ class SqlWork:
         crashpoints.crash_point("claim.after")
         if isinstance(answer, Granted):
             self._granted = answer
+            self._in_doubt = self._committed is None and not self._allow_escape
             self._start_watch()
         return answer
 
@@ -225,6 +227,9 @@ class SqlWork:
         except DBAPIError as error:
             if self._ledger.is_conflict(error):
                 raise Conflict from error
+            if self._ledger.is_lost(error):
+                reason = "the connection broke before the commit"
+                raise LedgerUnavailable(ledger=self._ledger.name, reason=reason) from error
             raise
 
     def _check_registry(self) -> None:
@@ -248,6 +253,7 @@ class SqlWork:
     def commit(self) -> None:
         """See `ports.Work.commit`."""
         crashpoints.crash_point("commit.before")
+        self._in_doubt = False
         try:
             with exempt(), self._own():
                 self._commit()
@@ -289,6 +295,8 @@ class SqlWork:
         self._in_body.close()
         connection, session = self._connection, self._session
         watch = self._watch
+        if connection is not None and not connection.closed and connection.invalidated:
+            self._in_doubt = False
         with exempt(), self._own():
             if watch is not None and watch.how is not None and connection is not None:
                 with suppress(Exception):
@@ -305,6 +313,18 @@ class SqlWork:
                     registry.remove()
                 self._give_back_callers(registry)
         self._connection = None
+        self._leave_nothing()
+
+    def _leave_nothing(self) -> None:
+        """A body that failed after it had committed through the driver left an entry that says it is done.
+
+        Nobody can tell how much of its work that commit took along: the entry becomes unknown. Where the body stayed
+        in its transaction, as nearly all do, there is no entry.
+        """
+        began, self._in_doubt = self._in_doubt, False
+        if began:
+            with suppress(LedgerUnavailable):
+                self._ledger.mark_unknown(self._claim.digest, self._claim.attempt)
 
     def _give_back_callers(self, registry: Any) -> None:
         """A direct call leaves its caller's session as it was, pending work and all."""
