@@ -9,11 +9,32 @@ import pytest
 import sqlalchemy as sa
 from celery import Celery, _state
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
-from sqlalchemy.orm import scoped_session, sessionmaker
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, scoped_session, sessionmaker
 
-from effectonce import EffectBusy, EffectOnce, LedgerUnsuitable, Transactional, TransactionEscaped
+from effectonce import (
+    EffectBusy,
+    EffectHeld,
+    EffectOnce,
+    LedgerUnavailable,
+    LedgerUnsuitable,
+    Transactional,
+    TransactionEscaped,
+)
+from effectonce.domain.claims import State
 
 _numbers = itertools.count()
+
+
+class Base(DeclarativeBase):
+    """Of the rows."""
+
+
+class Row(Base):
+    """A row as an object."""
+
+    __tablename__ = "rows"
+    x: Mapped[int] = mapped_column(primary_key=True)
+
 
 Run = Callable[..., Any]
 
@@ -259,3 +280,82 @@ def test_a_password_in_the_query_of_a_url_is_not_shown() -> None:
     from effectonce.stores.sql.ledger import SqlLedger  # noqa: PLC0415 - needs no database
 
     assert "hush" not in SqlLedger.open("postgresql+psycopg://u:hush@host/db?password=hush").name
+
+
+@pytest.mark.parametrize("how", ["by the driver", "behind another statement"])
+def test_a_body_that_committed_past_the_watch_and_failed_is_held_and_not_done(once: EffectOnce, how: str) -> None:
+    """Half of its work is committed, and its entry with it: a later delivery may neither replay nor repeat it."""
+    ran = []
+
+    @once.app.task(name="work", once=Transactional("k:{x}"))
+    def work(x: int) -> None:
+        ran.append(x)
+        once.connection.execute(sa.text("insert into rows values (:x)"), {"x": x})
+        driver: Any = once.connection.connection.driver_connection
+        if how == "by the driver":
+            driver.commit()
+        else:
+            driver.execute("select 1; commit") if hasattr(driver, "info") else driver.execute("commit")
+        raise ValueError(x)
+
+    with pytest.raises(ValueError, match="1"):
+        work(1)
+    with pytest.raises(EffectHeld):
+        work(1)
+    assert ran == [1]
+    assert [entry.state for entry in once.ledger.entries(state=None, limit=9)] == [State.UNKNOWN]
+
+
+def test_a_body_that_failed_inside_its_transaction_leaves_no_entry(once: EffectOnce) -> None:
+    @once.app.task(name="work", once=Transactional("k:{x}"))
+    def work(x: int) -> None:
+        insert(once, x)
+        raise ValueError(x)
+
+    for _ in range(2):
+        with pytest.raises(ValueError, match="1"):
+            work(1)
+    assert once.ledger.entries(state=None, limit=9) == []
+
+
+@pytest.mark.parametrize("once", ["postgresql"], indirect=True)
+@pytest.mark.parametrize("then", ["flush", "statement", "nothing"])
+def test_a_server_that_ends_the_connection_of_a_body_is_a_ledger_away_and_no_failure(
+    once: EffectOnce, then: str
+) -> None:
+    """It says so itself (57P01) before the driver notices; what is pending meets it when the body is over."""
+
+    @once.app.task(name="work", once=Transactional("k:{x}"), autoretry_for=(Exception,))
+    def work(x: int) -> None:
+        insert(once, x)
+        pid = once.connection.scalar(sa.text("select pg_backend_pid()"))
+        with once.ledger.source.engine.connect() as other:  # type: ignore[attr-defined]
+            other.execute(sa.text("select pg_terminate_backend(:pid, 5000)"), {"pid": pid})
+        if then == "flush":
+            once.session.add(Row(x=2))
+        if then == "statement":
+            insert(once, 2)
+
+    with pytest.raises(LedgerUnavailable):
+        work(1)
+    assert rows(once) == []
+
+
+def test_a_ledger_that_cannot_serve_a_task_starts_no_retry(postgresql_url: str) -> None:
+    retried = []
+    app = Celery(f"bodies{next(_numbers)}", broker="memory://", backend="cache+memory://", set_as_current=False)
+    once = EffectOnce(app, ledger=sa.create_engine(postgresql_url, isolation_level="AUTOCOMMIT", poolclass=sa.NullPool))
+    once.ledger.create_schema()
+
+    @app.task(
+        name="work",
+        once=Transactional("k:{x}"),
+        autoretry_for=(Exception,),
+        default_retry_delay=0,
+        on_retry=lambda *_: retried.append(1),
+    )
+    def work(x: int) -> int:
+        return x
+
+    assert isinstance(work.apply((1,)).result, LedgerUnsuitable)
+    assert retried == []

@@ -6,6 +6,8 @@ import signal
 import threading
 from pathlib import Path
 
+import sqlalchemy as sa
+
 from effectonce.domain.claims import Claim, Granted
 from effectonce.stores.sql.ledger import SqlLedger
 
@@ -56,3 +58,32 @@ def _is_locked_out(url: str) -> bool:
         except BaseException:  # noqa: BLE001 - a child must not come back into the test
             os._exit(2)
     return os.waitpid(pid, 0)[1] != 0
+
+
+def test_a_child_leaves_the_connections_of_a_given_engine_to_its_parent(postgresql_url: str) -> None:
+    """Both use the engine, each through a ledger of its own, as a worker and the children that it starts later do."""
+    engine = sa.create_engine(postgresql_url, pool_size=1, max_overflow=0)
+    ledger = SqlLedger.open(engine)
+    ledger.create_schema()
+    ours = _backend(engine)
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            signal.alarm(20)
+            SqlLedger.open(engine).ping()
+            os.write(writer, str(_backend(engine)).encode())
+        finally:
+            os._exit(0)
+    os.waitpid(pid, 0)
+    os.close(writer)
+    theirs = int(os.read(reader, 32))
+    os.close(reader)
+    ledger.ping()
+    assert (theirs != ours, _backend(engine)) == (True, ours)
+    engine.dispose()
+
+
+def _backend(engine: sa.Engine) -> int:
+    with engine.connect() as connection:
+        return int(connection.scalar(sa.text("select pg_backend_pid()")) or 0)
