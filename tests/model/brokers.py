@@ -70,7 +70,7 @@ class Redis:
     def requeued(self, world: World, token: int) -> World:
         """Move the row of this tag back to the list, whoever works on it."""
         found = [message for held, message in world.unacked if held == token]
-        back = tuple(message._replace(flagged=self.flags) for message in found)
+        back = tuple(message._replace(flagged=message.flagged or self.flags) for message in found)
         return _without(world, token)._replace(queue=(*world.queue, *back))
 
 

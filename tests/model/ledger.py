@@ -11,12 +11,16 @@ from effectonce.domain.claims import Claim, Entry, Granted, Outcome, Refused, Re
 from effectonce.domain.deliveries import Delivery
 from effectonce.domain.keys import Key
 from tests.model.games import Game, Rule
-from tests.model.worlds import Hand, Message, Record, World, numbers
+from tests.model.worlds import Hand, Message, Record, Stage, World, numbers
 
 KEY = Key(digest=b"the key of a run", namespace="", scope="shop.pay", text="order-1", generation=None, tick=None)
 TASK, REPLACEMENT = "shop.pay", "shop.pay_slowly"
 MANY = 1_000_000
 LEASE = 60.0
+OPEN = frozenset({State.CLAIMED, State.RELEASED})
+DONE = frozenset({State.COMPLETED, State.FAILED})
+"""The states of an effect that has taken place, or has failed for good."""
+IN_TRANSACTION = frozenset({Stage.IN_BODY, Stage.ACTED})
 
 
 @cache
@@ -130,9 +134,9 @@ def holds(game: Game, record: Record | None, hand: Hand) -> bool:
     """Tell whether a conditional statement of this holder would find its row."""
     if record is None:
         return False
-    fence = record.fence == hand.fence or not game.keeps(Rule.FENCE)
-    attempt = record.attempt == hand.attempt or not game.keeps(Rule.ATTEMPT)
-    return fence and attempt
+    if not game.keeps(Rule.FENCE):
+        return True
+    return record.fence == hand.fence and (record.attempt == hand.attempt or not game.keeps(Rule.ATTEMPT))
 
 
 def ended(record: Record, outcome: Outcome) -> Record:
@@ -154,7 +158,7 @@ def released(game: Game, record: Record, *, reset: bool, died: bool = False) -> 
 
 def is_locked(game: Game, world: World) -> bool:
     """Tell whether an open transaction of the database holds the key's try-lock."""
-    if not game.transactional or not game.keeps(Rule.LOCK):
+    if not game.transactional:
         return False
     return world.orphan is not None or any(hand.stage in IN_TRANSACTION for hand in world.hands)
 
@@ -166,6 +170,3 @@ def idempotency_key(game: Game, hand: Hand) -> UUID:
 
 def _is_own(record: Record, message: Message) -> bool:
     return (record.who, record.nesting) == (message.who, message.nesting)
-
-
-IN_TRANSACTION = frozenset({3, 4})

@@ -1,11 +1,11 @@
 """The state of a model run: small, hashable, and without anything that no decision depends on.
 
-Fences and attempts are numbers drawn from one growing row. They are renumbered from 1 after each step, in their
-order: nothing depends on more than which is larger. Workers are alike, so they are sorted.
+Fences and attempts are numbers drawn from one growing row; `symmetry` keeps them small.
 """
 
 from enum import IntEnum
 from typing import NamedTuple
+from uuid import UUID
 
 from effectonce.domain.claims import State
 
@@ -33,6 +33,7 @@ class Stage(IntEnum):
     COUNTED = 17
     POISONING = 18
     ENDING = 19
+    GIVING_UP = 20
 
 
 class Answer(IntEnum):
@@ -43,6 +44,14 @@ class Answer(IntEnum):
     FAILURE = 2
     HELD = 3
     REVOKED = 4
+
+
+class Replacement(IntEnum):
+    """What became of the message that a body sent in its own place."""
+
+    NONE = 0
+    SENT = 1
+    DONE = 2
 
 
 class Message(NamedTuple):
@@ -108,6 +117,7 @@ class Story(NamedTuple):
     answer: Answer = Answer.PENDING
     links: int = 0
     counted: bool = False
+    replacement: Replacement = Replacement.NONE
 
 
 class Budget(NamedTuple):
@@ -131,7 +141,7 @@ class Budget(NamedTuple):
 class World(NamedTuple):
     """All of it. *effects*: how often the key's effect was recorded. *shown*: keys that the outside was shown.
 
-    *replacement*: 0 none, 1 on its way, 2 done. *wrong*: what the last step did that no step may do.
+    *wrong*: what the last step did that no step may do.
     """
 
     queue: tuple[Message, ...]
@@ -140,14 +150,17 @@ class World(NamedTuple):
     hands: tuple[Hand, ...]
     orphan: Orphan | None
     effects: int
-    shown: int
+    shown: tuple[UUID, ...]
     stories: tuple[Story, ...]
-    replacement: int
     budget: Budget
     wrong: str = ""
 
 
 IDLE = Hand()
+
+Move = tuple[int, str, World]
+"""Whose step it is (`NOBODY` for the world's own), what it does, and the world after it."""
+NOBODY = -1
 
 
 def numbers(world: World) -> set[int]:
@@ -165,35 +178,6 @@ def numbers(world: World) -> set[int]:
     return found
 
 
-def canonical(world: World, *, renumber: bool) -> World:
-    """The representative of all worlds that differ in names only."""
-    found = numbers(world) if renumber else {0}
-    if max(found) != len(found) - 1:
-        world = _renumbered(world, {old: new for new, old in enumerate(sorted(found))})
-    return world._replace(
-        hands=tuple(sorted(world.hands)), queue=tuple(sorted(world.queue)), unacked=tuple(sorted(world.unacked))
-    )
-
-
-def _renumbered(world: World, to: dict[int, int]) -> World:
-    def message(old: Message) -> Message:
-        return old._replace(reenter=to[old.reenter]) if old.reenter else old
-
-    def record(old: Record | None) -> Record | None:
-        return old and old._replace(fence=to[old.fence], attempt=to[old.attempt])
-
-    return world._replace(
-        queue=tuple(message(each) for each in world.queue),
-        unacked=tuple((token, message(each)) for token, each in world.unacked),
-        record=record(world.record),
-        hands=tuple(
-            hand._replace(fence=to[hand.fence], attempt=to[hand.attempt], message=message(hand.message))
-            for hand in world.hands
-        ),
-        orphan=world.orphan and world.orphan._replace(record=record(world.orphan.record)),
-    )
-
-
 def with_hand(world: World, at: int, hand: Hand) -> World:
     """The world with another hand at this place."""
     return world._replace(hands=(*world.hands[:at], hand, *world.hands[at + 1 :]))
@@ -202,3 +186,17 @@ def with_hand(world: World, at: int, hand: Hand) -> World:
 def with_story(world: World, who: int, story: Story) -> World:
     """The world with another story of message *who*, counted from 1."""
     return world._replace(stories=(*world.stories[: who - 1], story, *world.stories[who:]))
+
+
+def spent(world: World, fault: str) -> World:
+    """The world with one fault of this kind less to come."""
+    return world._replace(budget=world.budget._replace(**{fault: getattr(world.budget, fault) - 1}))
+
+
+def named(message: Message) -> str:
+    """A message, for people."""
+    words = [f"m{message.who}" + "'" * message.nesting]
+    words += [f"retry {message.retries}"] * bool(message.retries)
+    words += [f"with fence {message.reenter}"] * bool(message.reenter)
+    words += ["deferred"] * bool(message.deferrals) + ["redelivered"] * message.flagged
+    return " ".join(words)
