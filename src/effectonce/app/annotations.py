@@ -42,7 +42,7 @@ class Annotations:
         named = next((said for said in (each.annotate(cls) for each in self._user()) if said), None)
         policy = (named or {}).get("once", (self.annotate_any() or {}).get("once", getattr(cls, "once", None)))
         if isinstance(policy, Policy) and not cls.name.startswith("celery."):
-            policy.check(cls.name, body_signature(cls))
+            policy.check(cls.name, body_signature(cls), body=cls.run)
             give_doors(self._once, cls)
         return named
 
@@ -62,7 +62,22 @@ def give_doors(once: "EffectOnce", cls: Any) -> None:
         setattr(cls, _DOOR, True)
         cls.run = _guarded_run(cls)
         cls.__call__ = _guarded_call(once, cls)
+        cls.on_replace = _guarded_replace(cls)
         cls.Request = guarded_request(cls.Request)
+
+
+def _guarded_replace(cls: Any) -> Callable[..., Any]:
+    """Note that a body hands over: of a chain or group, the messages that are sent have other ids than the task."""
+    plain = cls.on_replace
+
+    @wraps(plain)
+    def on_replace(self: Any, sig: Any) -> Any:
+        frame = current_frame()
+        if frame is not None and frame.task is self:
+            frame.replaced = True
+        return plain(self, sig)
+
+    return on_replace
 
 
 def _guarded_call(once: "EffectOnce", cls: Any) -> Callable[..., Any]:

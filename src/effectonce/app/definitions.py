@@ -41,4 +41,5 @@ def _check(app: Any, policy: Policy, function: Any, options: dict[str, Any]) -> 
     signature = inspect.signature(function)
     if options.get("bind"):
         signature = signature.replace(parameters=list(signature.parameters.values())[1:])
-    policy.check(options.get("name") or app.gen_task_name(function.__name__, function.__module__), signature)
+    name = options.get("name") or app.gen_task_name(function.__name__, function.__module__)
+    policy.check(name, signature, body=function)

@@ -5,7 +5,8 @@ the broker cannot take the copy, the delivery is given back (`Reject`), which le
 """
 
 import random
-from datetime import UTC, datetime
+import time
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NoReturn, assert_never
 
 from celery.backends.base import DisabledBackend
@@ -97,15 +98,21 @@ def _result_of(frame: Frame, entry: Entry) -> Any:
     first = _first_result(frame, entry)
     if first is not None and first.successful():
         return first.result
-    if entry.handed_over and (first is None or not first.failed()):
-        _busy(frame, Busy(wait=None, own=True))
-    if entry.handed_over and first is not None:
+    if entry.handed_over and first is not None and first.failed():
         raise first.result
+    if entry.handed_over and first is not None and not _has_expired(frame, entry):
+        _busy(frame, Busy(wait=None, own=True))
+    why = "its replacement's" if entry.handed_over else "larger than effectonce_result_max_bytes, or result=False"
     raise ResultNotKept(
-        task=frame.delivery.task,
-        key=entry.key,
-        reason="it was larger than effectonce_result_max_bytes, or result=False, and the backend has none",
+        task=frame.delivery.task, key=entry.key, reason=f"it was {why}, and the result backend does not have it"
     )
+
+
+def _has_expired(frame: Frame, entry: Entry) -> bool:
+    """Whether a result of that time would be gone from the backend by now: nobody can wait for it any more."""
+    expires = frame.task.app.conf.result_expires
+    seconds = expires.total_seconds() if isinstance(expires, timedelta) else expires
+    return bool(seconds) and time.time() - entry.since > seconds
 
 
 def _first_result(frame: Frame, entry: Entry) -> AsyncResult | None:

@@ -72,7 +72,7 @@ class EffectOnce:
         for task in list(celery._tasks.values()):  # noqa: SLF001 - listed in test_celery_names
             policy = getattr(task, "once", None)
             if isinstance(policy, Policy):
-                policy.check(task.name, body_signature(task))
+                policy.check(task.name, body_signature(task), body=task.run)
                 give_doors(self, type(task))
         install_seam(self, celery)
         refuse_keys_on_wholes()

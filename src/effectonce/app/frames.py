@@ -25,7 +25,7 @@ class Frame:
     """One guarded call.
 
     *begun*: its attempt was started. *entered*: this thread is in its body. *retry*: publishes the retry that the body
-    asked for, once the body is unwound. *replaced*: the body sent a replacement; *handed_on*: one with this same key.
+    asked for, once the body is unwound. *replaced*: the body sends a replacement; *handed_on*: one with this same key.
     *sends*: how many messages the body has sent.
     """
 

@@ -139,13 +139,14 @@ def _fenced(frame: Frame, options: dict[str, Any]) -> None:
 def _note_replacement(frame: Frame, guard: Any, task: Any, message: Any, options: dict[str, Any]) -> None:
     headers = message.headers
     nesting = headers.get("replaced_task_nesting") or 0
-    if headers.get("id") != frame.delivery.task_id or nesting <= frame.delivery.nesting:
+    in_my_name = headers.get("id") == frame.delivery.task_id and nesting > frame.delivery.nesting
+    if not (frame.replaced or in_my_name):
         return
     frame.replaced = True
     if guard is not None:
         request = Described(id=headers["id"], headers={**headers, **(options.get("headers") or {})})
         key = guard.key_of(task, request, message.body[0], message.body[1])
-        frame.handed_on = key.digest == frame.claim.digest
+        frame.handed_on = frame.handed_on or key.digest == frame.claim.digest
 
 
 class Described:

@@ -120,9 +120,9 @@ class Policy:
         """*keep* in seconds; None for ever."""
         return self.keep.total_seconds() if isinstance(self.keep, timedelta) else self.keep
 
-    def check(self, task_name: str, signature: inspect.Signature) -> None:
-        """Raise PolicyInvalid with every fault, *signature* being that of the task's body without ``self``."""
-        faults = [*self._option_faults(), *self._key_faults(task_name, signature)]
+    def check(self, task_name: str, signature: inspect.Signature, *, body: Callable[..., Any] | None = None) -> None:
+        """Raise PolicyInvalid with every fault, *signature* being that of the task's *body* without ``self``."""
+        faults = [*self._option_faults(), *self._key_faults(task_name, signature), *_body_faults(body)]
         faults += name_faults(self.fingerprint, tuple(signature.parameters))
         if faults:
             raise PolicyInvalid(task=task_name, faults=faults)
@@ -197,6 +197,14 @@ class Leased(Policy):
 
     def _own_options(self) -> dict[str, Any]:
         return {"lease": self.lease, "on_unknown": self.on_unknown}
+
+
+def _body_faults(body: Any) -> Iterable[str]:
+    """Calling such a body does not run it: Celery would get an object, and the effect would count as done."""
+    if inspect.iscoroutinefunction(body) or inspect.isasyncgenfunction(body):
+        yield "the body is an async function, which Celery does not run; run it inside the body with asyncio.run()"
+    elif inspect.isgeneratorfunction(body):
+        yield "the body is a generator, which Celery does not run; go through it inside the body, and return a list"
 
 
 def _refusing(plain: Callable[..., Any]) -> Callable[..., Any]:

@@ -2,7 +2,7 @@ import copy
 import dataclasses
 import inspect
 import pickle
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -193,3 +193,22 @@ def test_spans_are_seconds() -> None:
     assert (policy.lease, policy.keep_seconds) == (60.0, 3600.0)
     assert (Leased().lease, Leased().keep_seconds, Leased(keep=None).keep_seconds) == (UNSET, UNSET, None)
     assert repr((UNSET, MESSAGE)) == "(UNSET, MESSAGE)"
+
+
+async def _awaits(order_id: int) -> int:
+    return order_id
+
+
+def _yields(order_id: int) -> Iterator[int]:
+    yield order_id
+
+
+async def _awaits_and_yields(order_id: int) -> AsyncIterator[int]:
+    yield order_id
+
+
+@pytest.mark.parametrize("body", [_awaits, _yields, _awaits_and_yields])
+def test_a_body_that_a_call_does_not_run_is_refused(body: Callable[..., Any]) -> None:
+    """It would count as done before it began."""
+    with pytest.raises(PolicyInvalid, match="Celery does not run"):
+        Leased("charge:{order_id}").check("shop.charge", inspect.signature(body), body=body)
