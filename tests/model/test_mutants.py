@@ -1,6 +1,7 @@
 """The model finds what it was made to find: each rule taken out breaks an invariant, at every place that needs it."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -81,6 +82,4 @@ def test_every_rule_that_stands_is_missed_by_some_test() -> None:
 
 
 def _text(name: str) -> str:
-    from pathlib import Path
-
     return Path(__file__).with_name(name).read_text()

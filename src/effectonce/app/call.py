@@ -93,7 +93,7 @@ def _go(frame: Frame, plain: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         _retry(frame)
         raise
     except Ignore:
-        _settle(frame.attempt.ignored)
+        _settle_or_put_off(frame, frame.attempt.ignored)
         raise
     except Reject:
         _settle(frame.attempt.abandoned)
@@ -119,7 +119,23 @@ def _failed(frame: Frame) -> None:
     if frame.retry is not None:
         _retry(frame)
     else:
-        _settle(frame.attempt.failed)
+        _settle_or_put_off(frame, frame.attempt.failed)
+
+
+def _settle_or_put_off(frame: Frame, ending: Callable[[], None]) -> None:
+    """Write an ending after which Celery acknowledges; a fenced holder puts its delivery off instead (rule 11).
+
+    On Redis its acknowledgement would remove the new holder's message. A failure that cannot be written for want of
+    the ledger is a failure all the same, and its lease ends; an ending by `Ignore` is not done until it is written.
+    """
+    try:
+        ending()
+    except Fenced as signal:
+        if frame.delivery.deferrable:
+            endings.fenced(frame, signal)
+    except Away as signal:
+        if frame.delivery.deferrable and ending == frame.attempt.ignored:
+            endings.away(frame, signal.error)
 
 
 def _signalled(frame: Frame, signal: Signal) -> Any:

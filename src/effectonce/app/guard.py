@@ -143,11 +143,11 @@ class Guard:
             return Encoded(payload=None)
         ignored = ignores_result(task, frame.request)
         wanted = not ignored if self.policy.result is None else self.policy.result
-        if not wanted and ignored and not frame.delivery.continues:
+        if not wanted and ignored and not _goes_on(frame):
             return Encoded(payload=None, kept=False)
         payload = encode_result(task, result)
         fits = wanted and len(payload) <= self.once.settings.result_max_bytes
-        if fits or frame.delivery.continues:
+        if fits or _goes_on(frame):
             return Encoded(payload=payload)
         return Encoded(payload=None, kept=False)
 
@@ -162,6 +162,11 @@ def body_signature(task: Any) -> inspect.Signature:
             return signature
         return signature.replace(parameters=list(signature.parameters.values())[1:])
     return inspect.signature(run)
+
+
+def _goes_on(frame: Frame) -> bool:
+    """Whether something waits for this outcome, of either kind: then its result is kept, whatever its size."""
+    return frame.delivery.continues or frame.delivery.fails_on
 
 
 def ignores_result(task: Any, request: Any) -> bool:

@@ -3,11 +3,14 @@
 import pickle
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from celery import Celery, Task, chain, chord, group
-from celery.exceptions import SoftTimeLimitExceeded
+from celery.app.trace import build_tracer
+from celery.exceptions import Ignore, SoftTimeLimitExceeded
 
 from effectonce import (
     MESSAGE,
@@ -26,6 +29,8 @@ from effectonce import (
     Transactional,
     effect,
 )
+from effectonce.app.frames import current_frame
+from effectonce.domain.claims import Granted
 
 
 def nothing() -> None: ...
@@ -218,11 +223,11 @@ def test_a_reused_key_names_what_differs_and_starts_no_retry(app: Celery, once: 
         seen.append(amount)
 
     work.apply((1, 100, "hush")).get()
-    result = work.apply((1, 150, "hush"))
+    result = work.apply((1, 987654321, "hush"))
     assert isinstance(result.result, EffectKeyReused)
     assert "differs: amount" in str(result.result)
     assert "hush" not in str(result.result)
-    assert "150" not in str(result.result)
+    assert "987654321" not in str(result.result)
     assert seen == [100]
 
 
@@ -332,3 +337,25 @@ def test_two_extensions_in_one_process_keep_their_ledgers_apart(make_app: Callab
     assert outer(1) == 1
     assert [entry.key for entry in second.ledger.entries(state=None, limit=10)] == ["inner:1"]
     assert [entry.key for entry in first.ledger.entries(state=None, limit=10)] == ["outer:1"]
+
+
+@pytest.mark.parametrize("how", ["fails", "ignores"])
+def test_a_fenced_holder_puts_its_delivery_off_however_its_body_ends(app: Celery, once: EffectOnce, how: str) -> None:
+    """Another attempt takes the key over while the body runs; a bare acknowledgement could remove its message."""
+
+    @app.task(once=Leased("k:{x}", lease=0.05))
+    def work(x: int) -> None:
+        frame = current_frame()
+        assert frame is not None
+        taken = replace(frame.claim, attempt=b"another.", reenter=frame.attempt.fence)
+        assert isinstance(once.ledger.claim(taken), Granted)
+        raise Ignore if how == "ignores" else ValueError(x)
+
+    app.finalize()
+    copies: list[Any] = []
+    with patch("effectonce.app.endings.put_off", lambda *_args, **facts: copies.append(facts)):
+        tracer = build_tracer(work.name, app.tasks[work.name], app=app)
+        request = {"id": "m1", "delivery_info": {}, "ignore_result": True}
+        outcome = tracer("m1", (1,), {}, request)
+    assert outcome.info.state == "IGNORED"
+    assert len(copies) == 1

@@ -5,6 +5,7 @@ Bodies note each of their starts in an append-only file, apart from every transa
 """
 
 import os
+import signal
 import time
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ LEASE = float(os.environ.get("SHOP_LEASE", "2"))
 app = Celery("shop", broker=BROKER, backend=RESULTS)
 app.conf.update(
     broker_transport_options=(
-        {"visibility_timeout": 3, "unacked_restore_interval": 1, "unacked_restore_throttle": 1}
+        {"visibility_timeout": 3, "unacked_restore_interval": 1, "unacked_restore_throttle": 1, "unacked_mutex_expire": 3}
         if BROKER.startswith("redis")
         else {}
     ),
@@ -140,6 +141,43 @@ def replaces(self: Any, order_id: int) -> Any:
 def shared(order_id: int) -> int:
     began(f"shared:{order_id}")
     return order_id
+
+
+@app.task(once=Transactional("deadly:{order_id}", max_takeovers=3))
+def deadly(order_id: int) -> None:
+    began(f"deadly:{order_id}")
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@app.task(once=Leased("deadly-mail:{order_id}", max_takeovers=3, lease=1))
+def deadly_mail(order_id: int, whole: bool = False) -> None:  # noqa: FBT002 - a task's argument
+    began(f"deadly-mail:{order_id}")
+    if whole:
+        os.killpg(os.getpgid(0), signal.SIGKILL)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@app.task(
+    bind=True,
+    once=Leased("pays:{order_id}"),
+    autoretry_for=(TimeoutError,),
+    retry_backoff=False,
+    default_retry_delay=0.1,
+    max_retries=5,
+)
+def pays(self: Any, order_id: int, failures: int) -> str:
+    """The receiver takes the money and then answers too late."""
+    outside(f"pays:{order_id} {effect.idempotency_key('pay')}")
+    if self.request.retries < failures:
+        raise TimeoutError(order_id)
+    return f"paid {order_id}"
+
+
+@app.task(once=Leased("skips:{order_id}", on_busy="skip"))
+def skips(order_id: int) -> str:
+    began(f"skips:{order_id}")
+    gate(f"skips-{order_id}")
+    return f"done {order_id}"
 
 
 @app.task
