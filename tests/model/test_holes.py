@@ -1,8 +1,8 @@
 """The holes that earlier drafts of the protocol had.
 
 Each test plays what its trace needs, shows that the rule which closes it lets nothing go wrong, and that the model
-finds the hole when that rule is taken out. Three wait for the part that they are about: H7's parking of far retries for the
-outbox (what is tested here is the retry that goes down with its transaction), H15 for `Unique`, H16 for beat.
+finds the hole when that rule is taken out. Three wait for the part that they are about: H7's parking of far retries
+for the outbox (what is tested here is the retry that goes down with its transaction), H15 for `Unique`, H16 for beat.
 """
 
 from collections.abc import Callable

@@ -27,6 +27,9 @@ ACT_SECONDS = 25.0
 """The most that one trouble may take to come; what has not come by then is not counted."""
 REST_SECONDS = 60.0
 """How long nothing may be answered before the demo gives up."""
+RESULTS_AWAY = "reconnect to the Celery result store"
+"""What Celery says, as a plain RuntimeError, when its result backend stays away (celery 5.7.0)."""
+
 QUIET_SPAN = 25.0
 """Seconds over which quiet orders are spread."""
 
@@ -44,7 +47,9 @@ def run_demo(*, orders: int, seed: int, broker: str | None, ledger: str | None, 
         try:
             with raise_stage(broker=broker, ledger=ledger) as stage:
                 return Demo(stage, plan_orders(orders, seed=seed), narrator).play()
-        except (KombuError, AMQPError, RedisError, DatabaseError, ConnectionError, TimeoutError) as error:
+        except (KombuError, AMQPError, RedisError, DatabaseError, ConnectionError, TimeoutError, RuntimeError) as error:
+            if isinstance(error, RuntimeError) and RESULTS_AWAY not in str(error):
+                raise
             message = f"a server of the demo went away: {type(error).__name__}: {reason_of(error)}"
             raise DemoBroken(message) from error
 

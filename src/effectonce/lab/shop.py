@@ -42,14 +42,14 @@ def open_shop(place: Place) -> Shop:
     plain_charges = Charges(place.plain, task="plain", schema=place.schema)
     guarded_charges = Charges(place.ledger, task="guarded", schema=place.schema)
 
-    @app.task(name="plain", acks_late=True, reject_on_worker_lost=True)
+    @app.task(name="plain", shared=False, acks_late=True, reject_on_worker_lost=True)
     def plain(order_id: int, amount: int, seconds: float) -> str:
         with _noted(journal, order_id):
             plain_charges.charge(order_id, amount)
             _do_the_rest(journal, order_id, seconds)
         return "charged"
 
-    @app.task(name="guarded", once=Transactional("charge:{order_id}"))
+    @app.task(name="guarded", shared=False, once=Transactional("charge:{order_id}"))
     def guarded(order_id: int, amount: int, seconds: float) -> str:
         with _noted(journal, order_id):
             once.session.execute(guarded_charges.row(order_id, amount))
