@@ -25,7 +25,12 @@ LEASE = float(os.environ.get("SHOP_LEASE", "2"))
 app = Celery("shop", broker=BROKER, backend=RESULTS)
 app.conf.update(
     broker_transport_options=(
-        {"visibility_timeout": 3, "unacked_restore_interval": 1, "unacked_restore_throttle": 1, "unacked_mutex_expire": 3}
+        {
+            "visibility_timeout": 3,
+            "unacked_restore_interval": 1,
+            "unacked_restore_throttle": 1,
+            "unacked_mutex_expire": 3,
+        }
         if BROKER.startswith("redis")
         else {}
     ),
