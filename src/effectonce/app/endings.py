@@ -9,6 +9,7 @@ import time
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NoReturn, assert_never
 
+from celery import states
 from celery.backends.base import DisabledBackend
 from celery.exceptions import Ignore, Reject
 from celery.result import AsyncResult
@@ -96,9 +97,10 @@ def _result_of(frame: Frame, entry: Entry) -> Any:
     if ignores_result(frame.task, frame.request):
         return None
     first = _first_result(frame, entry)
-    if first is not None and first.successful():
+    state = None if first is None else _state_of(frame, first)
+    if first is not None and state == states.SUCCESS:
         return first.result
-    if entry.handed_over and first is not None and first.failed():
+    if entry.handed_over and first is not None and state == states.FAILURE:
         raise first.result
     if entry.handed_over and first is not None and not _has_expired(frame, entry):
         _busy(frame, Busy(wait=None, own=True))
@@ -106,6 +108,17 @@ def _result_of(frame: Frame, entry: Entry) -> Any:
     raise ResultNotKept(
         task=frame.delivery.task, key=entry.key, reason=f"it was {why}, and the result backend does not have it"
     )
+
+
+def _state_of(frame: Frame, first: AsyncResult) -> str:
+    """The first task's state. A result backend that cannot be asked is no failure of work that is done."""
+    try:
+        state: str = first.state
+    except Exception:
+        if not frame.delivery.deferrable:
+            raise
+        _busy_again(frame, Busy(wait=None, own=True), why="result backend away")
+    return state
 
 
 def _has_expired(frame: Frame, entry: Entry) -> bool:

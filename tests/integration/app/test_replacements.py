@@ -84,3 +84,17 @@ def test_a_duplicate_does_not_wait_for_a_result_that_cannot_come(
     deliver(handing, 1, "one", task_id=first)
     state, error = deliver(handing, 1, "one", task_id=f"{first}-2")
     assert (state, type(error)) == ("FAILURE", ResultNotKept)
+
+
+def test_a_duplicate_waits_for_a_result_backend_that_is_away(
+    app: Celery, handing: Any, deliver: Deliver, first: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deliver(handing, 1, "one", task_id=first)
+    with monkeypatch.context() as away:
+        away.setattr(app.backend, "get", _away)
+        state, reason = deliver(handing, 1, "one", task_id=f"{first}-2")
+    assert (state, "result backend away" in str(reason)) == ("IGNORED", True)
+
+
+def _away(*_: Any) -> Any:
+    raise ConnectionError
