@@ -23,11 +23,13 @@ def assert_one_body(shop: Shop, task: str, order: int) -> None:
 def test_a_body_longer_than_the_visibility_timeout_runs_once(shop: Shop, pair: str, tasks: tuple[str, ...]) -> None:
     """A07, A09, A14: 8 s of body, 3 s of visibility; each copy finds the effect busy and waits."""
     shop.start()
+    idle = shop.add()
     results = [shop.send(task, 7, kwargs={"pause": 8}) for task in tasks]
     assert [result.get(timeout=60) for result in results] == [DONE[task] for task in tasks]
     assert "effect.deferred" in shop.logs()
     for task in tasks:
         assert_one_body(shop, task, 7)
+    idle.stop()
 
 
 @pytest.mark.parametrize("pair", ["redis+postgresql"])
