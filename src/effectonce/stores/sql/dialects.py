@@ -17,8 +17,20 @@ class Dialect(Protocol):
     clock: str
     """SQL: the database's clock in microseconds, moving inside a transaction."""
 
+    moment: str
+    """SQL: the same as the statement began, so that an index can be searched by it."""
+
     lock: str
     """SQL: true when the try-lock of ``:lock`` is ours until the transaction ends; never waits."""
+
+    lock_of_row: str
+    """SQL: the same for the effect of the row with this ``digest``."""
+
+    mortal: str
+    """SQL: true; from here on the server soon notices that the machine of this transaction is gone (hole H10)."""
+
+    takes_arrays: bool
+    """Whether one statement can be given a list of rows."""
 
     def begin(self, connection: Any, *, wait: float) -> None:
         """Begin for writing, waiting at most *wait* seconds where the whole database is locked."""
@@ -58,7 +70,15 @@ class PostgreSQL:
 
     name = "postgresql"
     clock = "(extract(epoch from clock_timestamp()) * 1000000)::bigint"
+    moment = "(extract(epoch from statement_timestamp()) * 1000000)::bigint"
     lock = "pg_try_advisory_xact_lock(:lock)"
+    lock_of_row = "pg_try_advisory_xact_lock(('x' || encode(substring(digest from 1 for 8), 'hex'))::bit(64)::bigint)"
+    mortal = (
+        "set_config('tcp_keepalives_idle', '30', true) is not null "
+        "and set_config('tcp_keepalives_interval', '10', true) is not null "
+        "and set_config('tcp_keepalives_count', '3', true) is not null"
+    )
+    takes_arrays = True
     _CONFLICTS = frozenset({"40001", "40P01"})
     _SCHEMA = frozenset({"42P01", "42703", "3F000"})
     _CUTS = frozenset({"57P01", "57P02", "57P03"})
@@ -102,22 +122,37 @@ class SQLite:
 
     name = "sqlite"
     clock = "cast((julianday('now') - 2440587.5) * 86400000000 as integer)"
+    moment = clock
     lock = ":lock is not null"
+    lock_of_row = "digest is not null"
+    mortal = "1 = 1"
+    takes_arrays = False
+    _BUSY, _LOCKED = 5, 6
 
     def begin(self, connection: Any, *, wait: float) -> None:
-        """Take the write lock now; a deferred begin would find out too late (SQLITE_BUSY_SNAPSHOT)."""
+        """Take the write lock now; a deferred begin would find out too late (SQLITE_BUSY_SNAPSHOT).
+
+        The engine may be the user's: one that has begun already, deferred, begins again, and its own patience is
+        given back, since the commit may have to wait for a reader.
+        """
         driver = connection.connection.dbapi_connection
+        (patience,) = driver.execute("pragma busy_timeout").fetchone()
+        if driver.in_transaction:
+            driver.execute("rollback")
         driver.execute(f"pragma busy_timeout = {int(wait * 1000)}")
-        if not driver.in_transaction:
+        try:
             connection.exec_driver_sql("BEGIN IMMEDIATE")
+        finally:
+            driver.execute(f"pragma busy_timeout = {patience}")
 
     def is_busy(self, error: DBAPIError) -> bool:
         """The file is locked by another writer."""
-        return "locked" in str(error.orig)
+        code = getattr(error.orig, "sqlite_errorcode", None)
+        return "locked" in str(error.orig) if code is None else code & 0xFF in {self._BUSY, self._LOCKED}
 
     def is_conflict(self, error: DBAPIError) -> bool:
         """A write after a read in one deferred transaction, or a lock met in the body."""
-        return "locked" in str(error.orig)
+        return self.is_busy(error)
 
     def is_cut(self, error: DBAPIError) -> bool:
         """Never: there is no server."""

@@ -6,10 +6,9 @@ Each method is a short transaction of its own; none holds a connection after it.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
-from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, select
 from sqlalchemy.exc import NoSuchModuleError
 
 from effectonce import crashpoints
@@ -18,16 +17,20 @@ from effectonce.errors import SchemaMissing
 from effectonce.ports import Renewal, Work
 from effectonce.stores.sql.dialects import CLAIM_WAIT, dialect_of
 from effectonce.stores.sql.locked import Locked
-from effectonce.stores.sql.rows import claim_values, entry_of, held_values, lock_of, micros, outcome_values
+from effectonce.stores.sql.rows import (
+    claim_values,
+    entry_of,
+    held_values,
+    lock_of,
+    message_values,
+    micros,
+    outcome_values,
+    renewal_values,
+)
 from effectonce.stores.sql.source import Source
-from effectonce.stores.sql.statements import Statements
 from effectonce.stores.sql.tables import VERSION
 from effectonce.stores.sql.transactions import SETTLE_WAIT, ShortTransactions
 from effectonce.stores.sql.work import NestedWork, SqlWork
-
-T = TypeVar("T")
-
-_BATCH = 300
 
 
 class SqlLedger(ShortTransactions):
@@ -87,11 +90,8 @@ class SqlLedger(ShortTransactions):
         fence = connection.execute(self.statements.insert, values).scalar()
         if fence is not None:
             return Granted(**_names(claim), fence=fence, takeover=False, deaths=0, attempts=1)
-        entry, now = self.entry_on(connection, claim.digest)
-        if entry is None:
-            return Refused(entry=None)
-        answer = admit(entry, claim, now)
-        if isinstance(answer, Refused) or is_repeated(entry, claim):
+        entry, answer = self.meet_on(connection, claim)
+        if entry is None or isinstance(answer, Refused) or is_repeated(entry, claim):
             return answer
         taken = connection.execute(
             self.statements.take,
@@ -106,8 +106,23 @@ class SqlLedger(ShortTransactions):
         ).scalar()
         if taken is not None:
             return replace(answer, fence=taken)
-        later, _ = self.entry_on(connection, claim.digest)
-        return Refused(entry=later)
+        _, answer = self.meet_on(connection, claim)
+        return answer if isinstance(answer, Refused) else Refused(entry=None)
+
+    def meet_on(self, connection: Connection, claim: Claim) -> tuple[Entry | None, Granted | Refused]:
+        """The entry that stands where this claim could not be inserted, and what the domain says of the two.
+
+        Somebody with an open transaction on the key is at work, whatever the lease says: neither taken over nor
+        poisoned. So is one whose insert nobody sees yet.
+        """
+        row = connection.execute(self.statements.meet, {"digest": claim.digest, "lock": lock_of(claim.digest)}).first()
+        if row is None:
+            return None, Refused(entry=None)
+        entry = entry_of(row)
+        idle = entry.state is State.RELEASED or (entry.state is State.CLAIMED and entry.lease_left <= 0)
+        if idle and not row.free:
+            return entry, Refused(entry=None)
+        return entry, admit(entry, claim, row.now)
 
     def complete(self, granted: Granted, outcome: Outcome) -> bool:
         """See `ports.LedgerStore.complete`."""
@@ -132,24 +147,14 @@ class SqlLedger(ShortTransactions):
     def renew(self, held: Sequence[Renewal]) -> frozenset[bytes]:
         """See `ports.LedgerStore.renew`."""
         crashpoints.crash_point("renew.before")
-        kept: set[bytes] = set()
-        for at in range(0, len(held), _BATCH):
-            kept |= self._again(partial(self._renew, held[at : at + _BATCH]))
+        kept = self._settled(lambda connection: self._renew_on(connection, held)) if held else frozenset()
         crashpoints.crash_point("renew.after")
-        return frozenset(kept)
+        return kept
 
-    def _renew(self, held: Sequence[Renewal]) -> set[bytes]:
-        values: dict[str, Any] = {}
-        terms, leases = [], []
-        for at, each in enumerate(sorted(held, key=lambda renewal: renewal.digest)):
-            values |= {f"d{at}": each.digest, f"f{at}": each.fence, f"a{at}": each.attempt}
-            leases.append(f"when :d{at} then {round(each.lease * 1000)}")
-            terms.append(f"(digest = :d{at} and fence = :f{at} and attempt = :a{at})")
-        lease = f"case digest {' '.join(leases)} else lease_ms end"
-        statement = text(self.statements.renew.format(held=" or ".join(terms), leases=lease))
-        return self._settled(
-            lambda connection: {bytes(attempt) for attempt in connection.execute(statement, values).scalars()}
-        )
+    def _renew_on(self, connection: Connection, held: Sequence[Renewal]) -> frozenset[bytes]:
+        renewals = renewal_values(held, as_arrays=self.dialect.takes_arrays)
+        answers = [connection.execute(self.statements.renew, values).scalars() for values in renewals]
+        return frozenset(bytes(attempt) for answer in answers for attempt in answer)
 
     def poison(self, entry: Entry, message: bytes) -> bool:
         """See `ports.LedgerStore.poison`."""
@@ -158,14 +163,14 @@ class SqlLedger(ShortTransactions):
             values = {**held_values(entry), "seen": int(entry.state), "lock": lock_of(entry.digest)}
             if connection.execute(self.statements.poison, values).rowcount != 1:
                 return False
-            connection.execute(self.statements.hold, {"digest": entry.digest, "message": message})
+            connection.execute(self.statements.hold, message_values(entry.digest, message))
             return True
 
         return self._settled(poison)
 
     def hold(self, digest: bytes, message: bytes) -> None:
         """See `ports.LedgerStore.hold`."""
-        self._write(self.statements.hold, {"digest": digest, "message": message})
+        self._write(self.statements.hold, message_values(digest, message))
 
     def held(self, digest: bytes) -> Sequence[bytes]:
         """See `ports.LedgerStore.held`."""
@@ -203,7 +208,7 @@ class SqlLedger(ShortTransactions):
 
     def entries(self, *, state: State | None, limit: int, after: bytes | None = None) -> Sequence[Entry]:
         """See `ports.LedgerStore.entries`."""
-        values = {"state": int(state or 0), "after": after or b"", "limit": limit}
+        values = {"state": int(state or 0), "after": after or b"", "limit": max(limit, 0)}
         return self._entries(self.statements.page, values)
 
     def counts(self) -> Mapping[State, int]:
@@ -219,30 +224,22 @@ class SqlLedger(ShortTransactions):
         return freed
 
     def _rescue_on(self, connection: Connection, limit: int) -> list[Entry]:
-        rows = connection.execute(self.statements.overdue, {"limit": limit}).all()
-        freed = []
+        overdue = [entry_of(row) for row in connection.execute(self.statements.overdue, {"limit": max(limit, 0)})]
         crashpoints.crash_point("rescue.before")
-        for entry in map(entry_of, rows):
-            values = {**held_values(entry), "lock": lock_of(entry.digest), "keep_us": micros(7 * 86400.0)}
-            if connection.execute(self.statements.rescue, values).rowcount == 1:
-                freed.append(entry)
-        return freed
+        return [
+            entry for entry in overdue if connection.execute(self.statements.rescue, held_values(entry)).rowcount == 1
+        ]
 
     def ping(self) -> None:
         """See `ports.LedgerStore.ping`."""
-        version = self._looked(self._probe)
+        version = self._looked(lambda connection: connection.execute(self.statements.check).scalar())
         if version is None or version < VERSION:
             raise SchemaMissing(ledger=self.name, reason=f"its version is {version}, and {VERSION} is needed")
-
-    def _probe(self, connection: Connection) -> int | None:
-        connection.execute(self.statements.probe)
-        version: int | None = connection.execute(self.statements.version).scalar()
-        return version
 
     def create_schema(self) -> None:
         """See `ports.LedgerStore.create_schema`."""
         if self._statements is None:
-            self._statements = Statements(self.dialect, self._tables)
+            self._statements = self._made()
         with self._errors(), self.source.engine.connect() as connection:
             if self.dialect.name == "sqlite":
                 connection.exec_driver_sql("pragma journal_mode = wal")
@@ -251,7 +248,7 @@ class SqlLedger(ShortTransactions):
                 self.dialect.begin(connection, wait=SETTLE_WAIT)
                 self._tables.metadata.create_all(connection)
                 meta = self._tables.meta
-                if connection.execute(self._statements.version).scalar() is None:
+                if connection.execute(select(meta.c.version)).first() is None:
                     connection.execute(meta.insert().values(version=VERSION))
 
     def close(self) -> None:

@@ -1,8 +1,11 @@
 """Between rows and the domain's values."""
 
+from collections.abc import Sequence
+from hashlib import blake2b
 from typing import Any
 
 from effectonce.domain.claims import Claim, Entry, Granted, Outcome, State
+from effectonce.ports import Renewal
 from effectonce.stores.sql.dialects import MICROS
 from effectonce.stores.sql.statements import flags_of
 from effectonce.stores.sql.tables import CONTINUED, HANDED_OVER, NOT_KEPT
@@ -19,24 +22,52 @@ def micros(seconds: float | None) -> int | None:
 
 
 def claim_values(claim: Claim, *, state: State, keep: float | None = None) -> dict[str, Any]:
-    """The parameters of an insert or a take."""
+    """The parameters of an insert or a take; *keep*: how long an entry lives that is inserted as ended.
+
+    What a claim says of its own life is for the rescuer, who must know how long to keep the tombstone.
+    """
     return {
         "digest": claim.digest,
-        "key": claim.key,
+        "key": _storable(claim.key),
         "state": int(state),
         "attempt": claim.attempt,
         "identity": claim.identity,
-        "task_id": claim.task_id,
+        "task_id": _storable(claim.task_id),
         "fingerprint": claim.fingerprint,
         "lease_us": micros(claim.lease),
         "lease_ms": round(claim.lease * 1000),
         "retries": claim.retries,
-        "keep_us": micros(keep),
+        "kept_us": micros(keep),
+        "keep_us": micros(claim.keep) if state is State.CLAIMED else None,
         "lock": lock_of(claim.digest),
     }
 
 
-def held_values(held: Granted | Entry) -> dict[str, Any]:
+def _storable(words: str) -> str:
+    """Text that any database takes: without NUL and lone surrogates. The digest names the effect, not these."""
+    return words.encode("utf-8", "backslashreplace").decode().replace("\0", "\\x00")
+
+
+def message_values(digest: bytes, message: bytes) -> dict[str, Any]:
+    """The parameters of a held message; its *mark* makes it be kept once."""
+    return {"digest": digest, "message": message, "mark": blake2b(message, digest_size=16).digest()}
+
+
+def renewal_values(held: Sequence[Renewal], *, as_arrays: bool) -> list[dict[str, Any]]:
+    """The parameters of a renewal: all at once, or one set for each."""
+    if not as_arrays:
+        return [{**held_values(renewal), "lease_ms": round(renewal.lease * 1000)} for renewal in held]
+    return [
+        {
+            "digests": [renewal.digest for renewal in held],
+            "fences": [renewal.fence for renewal in held],
+            "attempts": [renewal.attempt for renewal in held],
+            "leases": [round(renewal.lease * 1000) for renewal in held],
+        }
+    ]
+
+
+def held_values(held: Granted | Entry | Renewal) -> dict[str, Any]:
     """The parameters that make a statement conditional on fence and attempt."""
     return {"digest": held.digest, "fence": held.fence, "attempt": held.attempt}
 

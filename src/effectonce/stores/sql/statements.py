@@ -1,145 +1,182 @@
 """Every statement of the ledger, by name: one round trip each, with the lock it takes and the index it uses.
 
 No statement waits for a holder of the key: the try-lock comes first, or the row it touches is only ever locked for the
-length of another short statement. The plan suite holds each to its index.
+length of another short statement. The plan suite (``tests/plan``) holds each to its index.
 """
 
-from typing import Any
+from collections.abc import Callable
 
-from sqlalchemy import TextClause, text
+from sqlalchemy import Table, TextClause, text
 
 from effectonce.domain.claims import State
 from effectonce.stores.sql.dialects import Dialect
-from effectonce.stores.sql.tables import CONTINUED, NOT_KEPT, Tables
+from effectonce.stores.sql.tables import CONTINUED, HANDED_OVER, NOT_KEPT, Tables
 
 _COLUMNS = (
     "digest, key, state, fence, attempt, identity, task_id, fingerprint, lease_until, lease_ms, deaths, attempts, "
     "retries, flags, result, since"
 )
-_HELD = "digest = :digest and fence = :fence and attempt = :attempt and state = 1"
+_MINE = "digest = :digest and fence = :fence and attempt = :attempt"
+
+CLAIMED, RELEASED, UNKNOWN, POISONED = (
+    int(state) for state in (State.CLAIMED, State.RELEASED, State.UNKNOWN, State.POISONED)
+)
+ENDED = f"{State.COMPLETED:d}, {State.FAILED:d}"
 
 
 class Statements:
-    """The statements for one dialect and one schema, compiled once."""
+    """The statements for one dialect and one schema, compiled once; *quote* writes a table's whole name."""
 
-    def __init__(self, dialect: Dialect, tables: Tables) -> None:
-        entries, held = tables.entries.fullname, tables.held.fullname
-        clock, lock = dialect.clock, dialect.lock
-        skip = " for update skip locked" if dialect.name == "postgresql" else ""
-        self.insert = _insert(entries, clock, lock)
-        self.lock = text(f"select {lock}")
-        self.read = text(f"select {_COLUMNS}, {clock} as now from {entries} where digest = :digest")
-        self.take = _take(entries, clock, lock)
-        self.complete = _complete(entries, clock)
-        self.release = _release(entries, clock)
-        self.renew = _renew(entries, clock)
-        self.poison = _poison(entries, clock, lock)
-        self.mark_unknown = _update(
-            entries, clock, "state = 5, keep_until = null", "digest = :digest and attempt = :attempt"
+    def __init__(self, dialect: Dialect, tables: Tables, quote: Callable[[Table], str]) -> None:
+        entries, held, meta = quote(tables.entries), quote(tables.held), quote(tables.meta)
+        self._add_claiming(entries, dialect)
+        self._add_settling(entries, dialect)
+        self._add_rescuing(entries, dialect)
+        self._add_holding(entries, held, dialect)
+        self._add_looking(entries, dialect)
+        # Reads no row of the tables: fails when one or a column is missing.
+        self.check = text(
+            f"select max(version) as version, (select count(*) from (select {_COLUMNS}, keep_until, keep_us "
+            f"from {entries} where 1 = 0) e) + (select count(*) from (select id, digest, mark, at, message "
+            f"from {held} where 1 = 0) h) as rows from {meta}"
         )
-        # Row lock for the statement; primary key.
+
+    def _add_claiming(self, entries: str, dialect: Dialect) -> None:
+        clock, lock = dialect.clock, dialect.lock
+        # The try-lock; primary key.
+        self.insert = _insert(entries, clock, lock)
+        # The same, for the transaction of a body.
+        self.begin = _insert(entries, clock, f"{lock} and {dialect.mortal}")
+        # The try-lock alone, for the transaction of a body whose claim is committed; primary key.
+        self.resume = text(
+            f"select {lock} and {dialect.mortal} and exists (select 1 from {entries} where {_MINE} "
+            f"and state = {CLAIMED}) as mine"
+        )
+        # The try-lock, which tells a holder that is gone from one with an open transaction; primary key.
+        self.meet = text(f"select {_COLUMNS}, {clock} as now, {lock} as free from {entries} where digest = :digest")
+        self.lock = text(f"select {lock}")
+        # The try-lock, then the row's; primary key.
+        self.take = _take(entries, clock, lock)
+
+    def _add_settling(self, entries: str, dialect: Dialect) -> None:
+        clock = dialect.clock
+        # The row's lock; primary key. Also the entry that this transaction inserted as completed.
+        self.complete = text(
+            f"update {entries} set state = :state, flags = :flags, result = :result, since = {clock}, "
+            f"keep_until = {clock} + :keep_us where {_MINE} and state in ({CLAIMED}, :inserted)"
+        )
+        # The row's lock; primary key.
+        self.release = text(
+            f"update {entries} set state = {RELEASED}, deaths = case when :reset = 1 then 0 else deaths end, "
+            f"retries = :retries, {_since(clock, RELEASED)}, keep_until = {clock} + :keep_us "
+            f"where {_MINE} and state in ({CLAIMED}, {RELEASED})"
+        )
+        # Row locks; primary key.
+        self.renew = (_renew_all if dialect.takes_arrays else _renew_one)(entries, clock)
+        # The row's lock; primary key.
         self.mark_continued = text(
             f"update {entries} set flags = flags | {CONTINUED} "
-            f"where digest = :digest and attempt = :attempt and state in (2, 3)"
+            f"where digest = :digest and attempt = :attempt and state in ({ENDED})"
         )
-        # No lock; the index of claims.
+        # The row's lock; primary key.
+        self.mark_unknown = text(
+            f"update {entries} set state = {UNKNOWN}, keep_until = null, {_since(clock, UNKNOWN)} "
+            "where digest = :digest and attempt = :attempt"
+        )
+
+    def _add_rescuing(self, entries: str, dialect: Dialect) -> None:
+        clock = dialect.clock
+        skip = " for update skip locked" if dialect.takes_arrays else ""
+        # The try-locks, so that holders with an open transaction are passed over; the index of claims.
         self.overdue = text(
-            f"select {_COLUMNS}, {clock} as now from {entries} "
-            f"where state = 1 and lease_until < {clock} - lease_ms * 1000 order by lease_until limit :limit{skip}"
+            f"select {_COLUMNS}, {clock} as now from {entries} where state = {CLAIMED} "
+            f"and lease_until < {dialect.moment} and lease_until < {clock} - lease_ms * 1000 "
+            f"and {dialect.lock_of_row} order by lease_until limit :limit{skip}"
         )
-        # The try-lock, so that a holder with an open transaction is left alone; primary key.
-        self.rescue = _update(entries, clock, "state = 4, deaths = deaths + 1", f"{_HELD} and {lock}", keep=True)
-        # No lock; primary key order.
+        # The row's lock; primary key.
+        self.rescue = text(
+            f"update {entries} set state = {RELEASED}, deaths = deaths + 1, since = {clock}, "
+            f"keep_until = {clock} + keep_us where {_MINE} and state = {CLAIMED}"
+        )
+
+    def _add_holding(self, entries: str, held: str, dialect: Dialect) -> None:
+        clock = dialect.clock
+        # The try-lock, then the row's: a holder with an open transaction is alive, whatever its lease says;
+        # primary key.
+        self.poison = text(
+            f"update {entries} set state = {POISONED}, keep_until = null, {_since(clock, POISONED)} where {_MINE} "
+            f"and (state = {POISONED} or (state in ({CLAIMED}, {RELEASED}) and state = :seen)) and {dialect.lock}"
+        )
+        # No lock of the entry; its primary key, and the index of held messages.
+        self.hold = text(
+            f"insert into {held} (digest, mark, at, message) select :digest, :mark, {clock}, :message "
+            f"where exists (select 1 from {entries} where digest = :digest and state in ({UNKNOWN}, {POISONED})) "
+            "on conflict (digest, mark) do nothing"
+        )
+        # No lock; the index of held messages.
+        self.held = text(f"select message from {held} where digest = :digest order by id")
+
+    def _add_looking(self, entries: str, dialect: Dialect) -> None:
+        seen = f"select {_COLUMNS}, {dialect.clock} as now from {entries}"
+        # No lock; primary key.
+        self.read = text(f"{seen} where digest = :digest")
+        # No lock; primary key, in its order.
         self.page = text(
-            f"select {_COLUMNS}, {clock} as now from {entries} "
-            "where digest > :after and (:state = 0 or state = :state) order by digest limit :limit"
+            f"{seen} where digest > :after and (:state = 0 or state = :state) order by digest limit :limit"
         )
         # No lock; reads the whole table: for people.
-        self.find = text(
-            f"select {_COLUMNS}, {clock} as now from {entries} where key = :key or digest = :digest limit 100"
-        )
+        self.find = text(f"{seen} where key = :key or digest = :digest limit 100")
         self.counts = text(f"select state, count(*) from {entries} group by state")
-        # One insert; the index of held messages.
-        self.hold = text(
-            f"insert into {held} (digest, at, message) select :digest, {clock}, :message "
-            f"where not exists (select 1 from {held} where digest = :digest and message = :message)"
-        )
-        self.held = text(f"select message from {held} where digest = :digest order by id")
-        self.version = text(f"select max(version) from {tables.meta.fullname}")
-        # Reads no row: fails when a column is missing.
-        self.probe = text(f"select {_COLUMNS}, keep_until from {entries} where 1 = 0")
 
 
-def _insert(entries: str, clock: str, lock: str) -> TextClause:
-    """Insert an entry under the try-lock; no row when it is held or an entry stands. Primary key."""
+def _insert(entries: str, clock: str, condition: str) -> TextClause:
+    """Insert an entry; no row when *condition* is false or an entry stands."""
     return text(
         f"insert into {entries} (digest, key, state, fence, attempt, identity, task_id, fingerprint, lease_until, "
-        "lease_ms, deaths, attempts, retries, flags, since, keep_until) "
+        "lease_ms, deaths, attempts, retries, flags, since, keep_until, keep_us) "
         f"select :digest, :key, :state, c.now, :attempt, :identity, :task_id, :fingerprint, c.now + :lease_us, "
-        f":lease_ms, 0, 1, :retries, 0, c.now, c.now + :keep_us from (select {clock} as now) c "
-        f"where {lock} on conflict (digest) do nothing returning fence"
+        f":lease_ms, 0, 1, :retries, 0, c.now, c.now + :kept_us, :keep_us from (select {clock} as now) c "
+        f"where {condition} on conflict (digest) do nothing returning fence"
     )
 
 
 def _take(entries: str, clock: str, lock: str) -> TextClause:
-    """Take a standing entry as it was read, under the try-lock. Primary key, one row."""
+    """Take a standing entry as it was read."""
     return text(
-        f"update {entries} set state = {State.CLAIMED:d}, "
+        f"update {entries} set state = {CLAIMED}, "
         f"fence = case when fence + 1 > {clock} then fence + 1 else {clock} end, attempt = :attempt, "
         "identity = :identity, task_id = :task_id, fingerprint = :fingerprint, "
         f"lease_until = {clock} + :lease_us, lease_ms = :lease_ms, deaths = :deaths, attempts = attempts + 1, "
-        f"retries = :retries, flags = 0, result = null, since = {clock}, keep_until = null "
+        f"retries = :retries, flags = 0, result = null, since = {clock}, keep_until = null, keep_us = :keep_us "
         "where digest = :digest and fence = :old_fence and attempt = :old_attempt and state = :old_state "
-        f"and (state <> {State.CLAIMED:d} or :reentry = 1 or lease_until <= {clock}) and {lock} returning fence"
+        f"and (state <> {CLAIMED} or :reentry = 1 or lease_until <= {clock}) and {lock} returning fence"
     )
 
 
-def _complete(entries: str, clock: str) -> TextClause:
-    """End a claim by fence and attempt; also the entry that this transaction inserted as completed. Primary key."""
+def _renew_all(entries: str, clock: str) -> TextClause:
+    """Renew those that hold and have not ended, all at once."""
     return text(
-        f"update {entries} set state = :state, flags = :flags, result = :result, since = {clock}, "
-        f"keep_until = {clock} + :keep_us "
-        "where digest = :digest and fence = :fence and attempt = :attempt and state in (1, :inserted)"
+        f"update {entries} e set lease_until = {clock} + h.lease_ms * 1000, lease_ms = h.lease_ms "
+        "from unnest(cast(:digests as bytea[]), cast(:fences as bigint[]), cast(:attempts as bytea[]), "
+        "cast(:leases as bigint[])) as h (digest, fence, attempt, lease_ms) "
+        "where e.digest = h.digest and e.fence = h.fence and e.attempt = h.attempt "
+        f"and e.state = {CLAIMED} and e.lease_until > {clock} returning e.attempt"
     )
 
 
-def _release(entries: str, clock: str) -> TextClause:
-    """Let a key go, keeping its fence. Primary key."""
+def _renew_one(entries: str, clock: str) -> TextClause:
+    """Renew one; a database inside this process has no round trips to save."""
     return text(
-        f"update {entries} set state = {State.RELEASED:d}, deaths = case when :reset = 1 then 0 else deaths end, "
-        f"retries = :retries, since = case when state = {State.RELEASED:d} then since else {clock} end, "
-        f"keep_until = {clock} + :keep_us "
-        f"where digest = :digest and fence = :fence and attempt = :attempt and state in (1, {State.RELEASED:d})"
+        f"update {entries} set lease_until = {clock} + :lease_ms * 1000, lease_ms = :lease_ms "
+        f"where {_MINE} and state = {CLAIMED} and lease_until > {clock} returning attempt"
     )
 
 
-def _poison(entries: str, clock: str, lock: str) -> TextClause:
-    """Set an entry aside that has not moved since it was seen, or stands aside already. Primary key.
-
-    Under the try-lock: a holder with an open transaction is alive, whatever its lease says.
-    """
-    return text(
-        f"update {entries} set state = {State.POISONED:d}, keep_until = null, "
-        f"since = case when state = {State.POISONED:d} then since else {clock} end "
-        "where digest = :digest and fence = :fence and attempt = :attempt "
-        f"and (state = {State.POISONED:d} or (state in (1, 4) and state = :seen)) and {lock}"
-    )
-
-
-def _renew(entries: str, clock: str) -> Any:
-    """Renew those of one process that still hold and have not ended, all at once. Primary key; row locks in order."""
-    return (
-        f"update {entries} set lease_until = {clock} + ({{leases}}) * 1000, lease_ms = {{leases}} "
-        f"where state = 1 and lease_until > {clock} and ({{held}}) returning attempt"
-    )
-
-
-def _update(entries: str, clock: str, change: str, where: str, *, keep: bool = False) -> TextClause:
-    """Change one entry's state. Primary key."""
-    kept = f", keep_until = {clock} + :keep_us" if keep else ""
-    return text(f"update {entries} set {change}, since = {clock}{kept} where {where}")
+def _since(clock: str, state: int) -> str:
+    """A state that is written again began when it was first written."""
+    return f"since = case when state = {state} then since else {clock} end"
 
 
 def flags_of(*, continued: bool, handed_over: bool, kept: bool) -> int:
     """Pack what is true of an outcome."""
-    return (CONTINUED if continued else 0) | (2 if handed_over else 0) | (0 if kept else NOT_KEPT)
+    return (CONTINUED if continued else 0) | (HANDED_OVER if handed_over else 0) | (0 if kept else NOT_KEPT)

@@ -41,8 +41,9 @@ def tables(schema: str | None) -> Tables:
         Column("fence", BigInteger, nullable=False),
         Column("since", BigInteger, nullable=False),
         Column("lease_until", BigInteger, nullable=False),
-        Column("keep_until", BigInteger),
         Column("lease_ms", BigInteger, nullable=False),
+        Column("keep_until", BigInteger),
+        Column("keep_us", BigInteger),
         Column("state", SmallInteger, nullable=False),
         Column("flags", SmallInteger, nullable=False),
         Column("deaths", SmallInteger, nullable=False),
@@ -62,9 +63,10 @@ def tables(schema: str | None) -> Tables:
         metadata,
         Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
         Column("digest", LargeBinary(16), nullable=False),
+        Column("mark", LargeBinary(16), nullable=False),
         Column("at", BigInteger, nullable=False),
         Column("message", LargeBinary, nullable=False),
-        Index("effectonce_held_digest", "digest"),
+        Index("effectonce_held_once", "digest", "mark", unique=True),
     )
     meta = Table("effectonce_meta", metadata, Column("version", Integer, primary_key=True))
     return Tables(metadata, entries, held, meta)

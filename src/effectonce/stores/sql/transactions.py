@@ -53,10 +53,14 @@ class ShortTransactions:
     def statements(self) -> Statements:
         """The statements; the first use may create the tables."""
         if self._statements is None:
-            self._statements = Statements(self.dialect, self._tables)
+            self._statements = self._made()
             if self._create:
                 self._create_if_missing()
         return self._statements
+
+    def _made(self) -> Statements:
+        quote = self.source.engine.dialect.identifier_preparer.format_table
+        return Statements(self.dialect, self._tables, quote)
 
     def _create_if_missing(self) -> None:
         raise NotImplementedError

@@ -20,7 +20,7 @@ from effectonce.ports import Conflict, Work
 from effectonce.stores.sql.dialects import CLAIM_WAIT
 from effectonce.stores.sql.escapes import Watch, exempt, watch_over
 from effectonce.stores.sql.locked import Locked
-from effectonce.stores.sql.rows import claim_values, lock_of, outcome_values
+from effectonce.stores.sql.rows import claim_values, held_values, lock_of, outcome_values
 
 if TYPE_CHECKING:
     from effectonce.stores.sql.ledger import SqlLedger
@@ -135,17 +135,21 @@ class SqlWork:
             raise LedgerUnsuitable(**facts, reason="its engine commits each statement by itself (AUTOCOMMIT)")
 
     def _lock_only(self, granted: Granted) -> Granted | Refused:
-        values = {"lock": lock_of(granted.digest)}
-        locked = self.connection.execute(self._ledger.statements.lock, values).scalar()
-        return granted if locked else Refused(entry=None)
+        values = {**held_values(granted), "lock": lock_of(granted.digest)}
+        mine = self.connection.execute(self._ledger.statements.resume, values).scalar()
+        return granted if mine else Refused(entry=None)
 
     def _insert(self) -> Granted | Refused:
         claim = self._claim
         values = claim_values(claim, state=State.COMPLETED, keep=self._keep)
-        fence = self.connection.execute(self._ledger.statements.insert, values).scalar()
+        fence = self.connection.execute(self._ledger.statements.begin, values).scalar()
         if fence is None:
-            return Refused(entry=self._ledger.entry_on(self.connection, claim.digest)[0])
+            return self._met()
         return Granted(digest=claim.digest, attempt=claim.attempt, fence=fence, takeover=False, deaths=0, attempts=1)
+
+    def _met(self) -> Refused:
+        entry, answer = self._ledger.meet_on(self.connection, self._claim)
+        return answer if isinstance(answer, Refused) else Refused(entry=entry)
 
     def _start_watch(self) -> None:
         if not self._allow_escape:
