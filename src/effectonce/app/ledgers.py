@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+import effectonce.stores  # noqa: F401 - notes which process loads the application
 from effectonce.errors import SettingsInvalid
 from effectonce.ports import LedgerStore
 

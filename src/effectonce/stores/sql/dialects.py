@@ -36,6 +36,14 @@ class Dialect(Protocol):
         """Begin for writing, waiting at most *wait* seconds where the whole database is locked."""
         ...
 
+    def let_readers_in(self, connection: Any) -> None:
+        """Have readers and the writer of a file not wait for each other; kept in the file."""
+        ...
+
+    def reason(self, error: DBAPIError) -> str:
+        """What the database says, in a line, without values of rows or parameters."""
+        ...
+
     def is_busy(self, error: DBAPIError) -> bool:
         """Somebody holds what we want."""
         ...
@@ -86,6 +94,16 @@ class PostgreSQL:
 
     def begin(self, connection: Any, *, wait: float) -> None:
         """Nothing: the driver begins with the first statement."""
+
+    def let_readers_in(self, connection: Any) -> None:
+        """Nothing: they never wait for each other."""
+
+    def reason(self, error: DBAPIError) -> str:
+        """The words of a server that lacks something or cannot be reached; of other errors the name and the state."""
+        state = _sqlstate(error)
+        if state is None or self.is_schema(error):
+            return _first_line(error)
+        return f"{type(error.orig).__name__} ({state})"
 
     def is_busy(self, error: DBAPIError) -> bool:
         """A lock timeout that the user has set is busy, not away."""
@@ -145,6 +163,16 @@ class SQLite:
         finally:
             driver.execute(f"pragma busy_timeout = {patience}")
 
+    def let_readers_in(self, connection: Any) -> None:
+        """Write ahead."""
+        if connection.exec_driver_sql("pragma journal_mode").scalar() != "wal":
+            connection.exec_driver_sql("pragma journal_mode = wal")
+        connection.rollback()
+
+    def reason(self, error: DBAPIError) -> str:
+        """SQLite's words name tables and files."""
+        return _first_line(error)
+
     def is_busy(self, error: DBAPIError) -> bool:
         """The file is locked by another writer."""
         code = getattr(error.orig, "sqlite_errorcode", None)
@@ -184,6 +212,10 @@ def dialect_of(name: str) -> Dialect:
         return SQLite()
     message = f"a ledger on {name} is not there yet in this version; use postgresql+psycopg:// or sqlite:///"
     raise ValueError(message)
+
+
+def _first_line(error: DBAPIError) -> str:
+    return next(iter(str(error.orig).splitlines()), "") or type(error.orig).__name__
 
 
 def _sqlstate(error: DBAPIError) -> str | None:

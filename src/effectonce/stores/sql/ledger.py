@@ -8,14 +8,12 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import Connection, select
-from sqlalchemy.exc import NoSuchModuleError
+from sqlalchemy import Connection
 
 from effectonce import crashpoints
 from effectonce.domain.claims import Claim, Entry, Granted, Outcome, Refused, State, admit, is_reentry, is_repeated
-from effectonce.errors import SchemaMissing
 from effectonce.ports import Renewal, Work
-from effectonce.stores.sql.dialects import CLAIM_WAIT, dialect_of
+from effectonce.stores.sql.dialects import CLAIM_WAIT
 from effectonce.stores.sql.locked import Locked
 from effectonce.stores.sql.rows import (
     claim_values,
@@ -28,8 +26,7 @@ from effectonce.stores.sql.rows import (
     renewal_values,
 )
 from effectonce.stores.sql.source import Source
-from effectonce.stores.sql.tables import VERSION
-from effectonce.stores.sql.transactions import SETTLE_WAIT, ShortTransactions
+from effectonce.stores.sql.transactions import ShortTransactions
 from effectonce.stores.sql.work import NestedWork, SqlWork
 
 
@@ -52,22 +49,9 @@ class SqlLedger(ShortTransactions):
         *create_schema* None: missing tables are created at the first use on SQLite, not elsewhere. Raises ValueError
         or TypeError for a source that cannot be used, ImportError for a driver that is not installed.
         """
-        try:
-            found = Source(source, context=context)
-            if found.owned:
-                dialect_of(found.engine.dialect.name)
-        except NoSuchModuleError as error:
-            message = f"no database driver of this name is known: {error}"
-            raise ValueError(message) from error
+        found = Source(source, context=context)
         on_sqlite = found.owned and found.engine.dialect.name == "sqlite"
         return cls(found, schema=schema, create=on_sqlite if create_schema is None else create_schema)
-
-    def _create_if_missing(self) -> None:
-        """Look first: a new process does not wait for SQLite's one writer when there is nothing to create."""
-        try:
-            self.ping()
-        except SchemaMissing:
-            self.create_schema()
 
     def claim(self, claim: Claim) -> Granted | Refused:
         """See `ports.LedgerStore.claim`."""
@@ -232,24 +216,11 @@ class SqlLedger(ShortTransactions):
 
     def ping(self) -> None:
         """See `ports.LedgerStore.ping`."""
-        version = self._looked(lambda connection: connection.execute(self.statements.check).scalar())
-        if version is None or version < VERSION:
-            raise SchemaMissing(ledger=self.name, reason=f"its version is {version}, and {VERSION} is needed")
+        self._check_tables()
 
     def create_schema(self) -> None:
         """See `ports.LedgerStore.create_schema`."""
-        if self._statements is None:
-            self._statements = self._made()
-        with self._errors(), self.source.engine.connect() as connection:
-            if self.dialect.name == "sqlite":
-                connection.exec_driver_sql("pragma journal_mode = wal")
-                connection.rollback()
-            with connection.begin():
-                self.dialect.begin(connection, wait=SETTLE_WAIT)
-                self._tables.metadata.create_all(connection)
-                meta = self._tables.meta
-                if connection.execute(select(meta.c.version)).first() is None:
-                    connection.execute(meta.insert().values(version=VERSION))
+        self._create_tables()
 
     def close(self) -> None:
         """See `ports.LedgerStore.close`."""

@@ -6,20 +6,21 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
-from sqlalchemy import URL, Connection, Engine, create_engine, make_url
-from sqlalchemy.exc import ArgumentError, SQLAlchemyError, UnboundExecutionError
+from sqlalchemy import URL, Connection, Engine
+from sqlalchemy.exc import SQLAlchemyError, UnboundExecutionError
 from sqlalchemy.orm import Session, scoped_session, sessionmaker
 
 from effectonce.errors import LedgerUnavailable
-
-_KEEPALIVES = {"keepalives": 1, "keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
+from effectonce.stores import BORN_IN
+from effectonce.stores.sql.engines import check_engine, own_engine, shown
 
 
 class Source:
     """An engine, found when it is first needed, and a way to make a body's session on one of its connections.
 
     After a fork the child gives up its parent's pooled connections without closing them. Which process an engine's
-    pool belongs to is known by engine: a given one outlives this object, which a child makes anew.
+    pool belongs to is known by engine: a given one outlives this object, which a child makes anew. A given one may
+    have been used before this library saw it, in the process that loaded the application.
     """
 
     _owners: ClassVar[WeakKeyDictionary[Engine, int]] = WeakKeyDictionary()
@@ -29,21 +30,19 @@ class Source:
         self._context = context
         self.owned = isinstance(given, (str, URL))
         self.registry: scoped_session[Session] | None = given if isinstance(given, scoped_session) else None
-        self._engine: Engine | None = None
-        if self.owned:
-            self._engine = _own_engine(given)
-        elif not isinstance(given, (Engine, sessionmaker, scoped_session)):
-            message = f"a ledger is a URL, an Engine, a sessionmaker or a scoped_session, not {type(given).__name__}"
-            raise TypeError(message)
+        self._engine = self._known()
+        if self._engine is not None:
+            check_engine(self._engine)
+            self._owners.setdefault(self._engine, os.getpid() if self.owned else BORN_IN)
 
     @property
     def engine(self) -> Engine:
         """The engine; raises LedgerUnavailable where only an application context could tell it."""
         engine = self._engine
         if engine is None:
-            engine = self._engine = self._found()
+            engine = self._engine = self._asked()
         pid = os.getpid()
-        if self._owners.setdefault(engine, pid) != pid:
+        if self._owners.setdefault(engine, BORN_IN) != pid:
             engine.dispose(close=False)
             self._owners[engine] = pid
         return engine
@@ -51,22 +50,40 @@ class Source:
     @property
     def name(self) -> str:
         """The URL without its password."""
-        if self._engine is None and not isinstance(self._given, Engine):
-            return type(self._given).__name__
-        return self.engine.url.set(query={}).render_as_string(hide_password=True)
+        return type(self._given).__name__ if self._engine is None else shown(self._engine.url)
 
     def session(self, connection: Connection) -> Session:
-        """A session whose commits are savepoints of *connection*'s transaction."""
-        make: Callable[..., Session] = self._given if isinstance(self._given, sessionmaker) else Session
-        return make(bind=connection, binds=None, join_transaction_mode="create_savepoint")
+        """A session whose commits are savepoints of *connection*'s transaction.
 
-    def _found(self) -> Engine:
-        if isinstance(self._given, Engine):
-            return self._given
-        maker = self._given.session_factory if self.registry is not None else self._given
-        bound = getattr(maker, "kw", {}).get("bind")
-        if isinstance(bound, Engine):
-            return bound
+        What a sessionmaker binds to *other* engines stays there and commits by itself. One that routes by its own
+        ``get_bind`` is held to this connection.
+        """
+        if not isinstance(self._given, sessionmaker):
+            return Session(bind=connection, join_transaction_mode="create_savepoint")
+        binds = self._given.kw.get("binds") or {}
+        others = {model: bind for model, bind in binds.items() if bind is not self.engine}
+        session: Session = self._given(bind=connection, binds=others or None, join_transaction_mode="create_savepoint")
+        if type(session).get_bind is not Session.get_bind:
+            vars(session)["get_bind"] = lambda *_, **__: connection
+        return session
+
+    def _known(self) -> Engine | None:
+        """The engine, where it can be told without asking a session for it."""
+        given = self._given
+        if isinstance(given, (str, URL)):
+            return own_engine(given)
+        if isinstance(given, Engine):
+            return given
+        if isinstance(given, (sessionmaker, scoped_session)):
+            return _bound(getattr(self._maker, "kw", {}))
+        message = f"a ledger is a URL, an Engine, a sessionmaker or a scoped_session, not {type(given).__name__}"
+        raise TypeError(message)
+
+    @property
+    def _maker(self) -> Any:
+        return self._given if self.registry is None else self.registry.session_factory
+
+    def _asked(self) -> Engine:
         try:
             with self._context():
                 bind = self._given().get_bind()
@@ -75,23 +92,21 @@ class Source:
             if isinstance(error, UnboundExecutionError):
                 reason = "its sessions have no engine of their own: give sessionmaker(bind=engine)"
             raise LedgerUnavailable(ledger=self.name, reason=reason) from error
-        return bind if isinstance(bind, Engine) else bind.engine
+        engine: Engine = bind if isinstance(bind, Engine) else bind.engine
+        try:
+            check_engine(engine)
+        except ValueError as error:
+            raise LedgerUnavailable(ledger=self.name, reason=str(error)) from error
+        return engine
 
 
-def _own_engine(given: str | URL) -> Engine:
-    try:
-        url = make_url(given)
-    except ArgumentError as error:
-        message = "it is no database URL; write postgresql+psycopg://user@host/database or sqlite:///file"
-        raise ValueError(message) from error
-    if url.get_backend_name() == "postgresql":
-        return create_engine(url, connect_args=_connect_args(url))
-    return create_engine(url)
-
-
-def _connect_args(url: URL) -> dict[str, Any]:
-    """No prepared statements (a pooler would mix them up), and keepalives that end a dead holder's lock (hole H10)."""
-    if url.get_driver_name() != "psycopg":
-        message = f"a ledger on PostgreSQL needs postgresql+psycopg://, not {url.drivername}://"
+def _bound(options: dict[str, Any]) -> Engine | None:
+    """The engine that a sessionmaker's options name; ValueError when they name none that can be meant."""
+    binds = {options["bind"]} if options.get("bind") else set((options.get("binds") or {}).values())
+    if len(binds) > 1:
+        message = "its sessions have several engines: give the one that holds the ledger"
         raise ValueError(message)
-    return {"prepare_threshold": None, "application_name": "effectonce", "connect_timeout": 5, **_KEEPALIVES}
+    if any(isinstance(bind, Connection) for bind in binds):
+        message = "its sessions are bound to one connection: give sessionmaker(bind=engine)"
+        raise ValueError(message)
+    return binds.pop() if binds else None

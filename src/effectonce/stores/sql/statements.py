@@ -156,11 +156,11 @@ def _take(entries: str, clock: str, lock: str) -> TextClause:
 def _renew_all(entries: str, clock: str) -> TextClause:
     """Renew those that hold and have not ended, all at once."""
     return text(
-        f"update {entries} e set lease_until = {clock} + h.lease_ms * 1000, lease_ms = h.lease_ms "
+        f"update {entries} set lease_until = {clock} + held.ms * 1000, lease_ms = held.ms "
         "from unnest(cast(:digests as bytea[]), cast(:fences as bigint[]), cast(:attempts as bytea[]), "
-        "cast(:leases as bigint[])) as h (digest, fence, attempt, lease_ms) "
-        "where e.digest = h.digest and e.fence = h.fence and e.attempt = h.attempt "
-        f"and e.state = {CLAIMED} and e.lease_until > {clock} returning e.attempt"
+        "cast(:leases as bigint[])) as held (id, fenced, holder, ms) "
+        f"where digest = held.id and fence = held.fenced and attempt = held.holder and state = {CLAIMED} "
+        f"and lease_until > {clock} returning attempt"
     )
 
 

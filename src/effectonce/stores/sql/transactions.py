@@ -4,6 +4,7 @@ Each takes a connection and gives it back. An error of the database is told in o
 """
 
 import random
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -18,9 +19,10 @@ from effectonce.stores.sql.dialects import dialect_of
 from effectonce.stores.sql.escapes import exempt
 from effectonce.stores.sql.forks import ForkGate
 from effectonce.stores.sql.locked import Locked
+from effectonce.stores.sql.schema import create_tables
 from effectonce.stores.sql.source import Source
 from effectonce.stores.sql.statements import Statements
-from effectonce.stores.sql.tables import tables
+from effectonce.stores.sql.tables import VERSION, tables
 
 T = TypeVar("T")
 
@@ -36,7 +38,9 @@ class ShortTransactions:
         self.source = source
         self._tables = tables(schema)
         self._create = create
-        self._statements: Statements | None = None
+        self._made: Statements | None = None
+        self._ready = False
+        self._first_use = threading.RLock()
         self._gate = ForkGate()
 
     @property
@@ -51,19 +55,59 @@ class ShortTransactions:
 
     @property
     def statements(self) -> Statements:
-        """The statements; the first use may create the tables."""
-        if self._statements is None:
-            self._statements = self._made()
-            if self._create:
-                self._create_if_missing()
-        return self._statements
+        """The statements, for tables that were found to be usable; the first use may create them."""
+        if not self._ready:
+            with self._first_use:
+                if not self._ready:
+                    self._get_ready()
+        return self._unchecked
 
-    def _made(self) -> Statements:
-        quote = self.source.engine.dialect.identifier_preparer.format_table
-        return Statements(self.dialect, self._tables, quote)
+    @property
+    def _unchecked(self) -> Statements:
+        if self._made is None:
+            quote = self.source.engine.dialect.identifier_preparer.format_table
+            self._made = Statements(self.dialect, self._tables, quote)
+        return self._made
 
-    def _create_if_missing(self) -> None:
-        raise NotImplementedError
+    def _get_ready(self) -> None:
+        """Look first: a new process does not wait for SQLite's one writer when there is nothing to create."""
+        try:
+            self._check_tables()
+        except SchemaMissing:
+            if not self._create:
+                raise
+            self._create_tables()
+        self._ready = True
+
+    def _check_tables(self) -> None:
+        def look() -> int | None:
+            with self._reading() as connection:
+                version: int | None = connection.execute(self._unchecked.check).scalar()
+                return version
+
+        version = self._again(look)
+        if version is None or version < VERSION:
+            raise SchemaMissing(ledger=self.name, reason=f"its version is {version}, and {VERSION} is needed")
+
+    def _create_tables(self) -> None:
+        def create() -> None:
+            with self._unchecked_transaction(wait=SETTLE_WAIT) as connection:
+                create_tables(connection, self._tables, self.dialect)
+
+        if self.source.owned and self.dialect.name == "sqlite":
+            self._again(self._let_readers_in)
+        try:
+            self._again(create)
+        except Locked as error:
+            raise self._held_too_long() from error
+
+    def _let_readers_in(self) -> None:
+        """Two processes may want it at once, and SQLite does not let one of them wait."""
+        try:
+            with self._outside_forks(), self._errors(), self.source.engine.connect() as connection:
+                self.dialect.let_readers_in(connection)
+        except Locked as error:
+            raise Conflict from error
 
     def is_conflict(self, error: BaseException) -> bool:
         """See `ports.TransactionalStore.is_conflict`."""
@@ -81,6 +125,8 @@ class ShortTransactions:
         return self._again(settle)
 
     def _looked(self, look: Callable[[Connection], T]) -> T:
+        _ = self.statements
+
         def read() -> T:
             with self._reading() as connection:
                 return look(connection)
@@ -112,11 +158,19 @@ class ShortTransactions:
             with self._transaction(wait=SETTLE_WAIT) as connection:
                 yield connection
         except Locked as error:
-            raise LedgerUnavailable(ledger=self.name, reason="another writer held it for too long") from error
+            raise self._held_too_long() from error
+
+    def _held_too_long(self) -> LedgerUnavailable:
+        return LedgerUnavailable(ledger=self.name, reason="another writer held it for too long")
 
     @contextmanager
     def _transaction(self, *, wait: float) -> Iterator[Connection]:
         _ = self.statements
+        with self._unchecked_transaction(wait=wait) as connection:
+            yield connection
+
+    @contextmanager
+    def _unchecked_transaction(self, *, wait: float) -> Iterator[Connection]:
         with self._outside_forks(), self._errors(), self._begun() as connection:
             self.dialect.begin(connection, wait=wait)
             yield connection
@@ -131,14 +185,13 @@ class ShortTransactions:
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
-        _ = self.statements
         with self._outside_forks(), self._errors(), self.source.engine.connect() as connection:
             yield connection
             connection.rollback()
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
-        """Say in our words what the database says; never with its parameters."""
+        """Say in our words what the database says, never with its parameters."""
         try:
             yield
         except DBAPIError as error:
@@ -147,11 +200,12 @@ class ShortTransactions:
             raise LedgerUnavailable(ledger=self.name, reason=type(error).__name__) from error
 
     def translated(self, error: DBAPIError) -> Exception:
-        """What an error of a statement of ours means."""
+        """What an error of a statement of ours means; its parameters are hidden from whoever prints it."""
+        error.hide_parameters = True
         if self.dialect.is_busy(error):
             return Locked()
         if self.dialect.is_conflict(error):
             return Conflict()
         if self.dialect.is_schema(error):
-            return SchemaMissing(ledger=self.name, reason="a table or column is missing")
-        return LedgerUnavailable(ledger=self.name, reason=type(error.orig).__name__)
+            return SchemaMissing(ledger=self.name, reason=self.dialect.reason(error))
+        return LedgerUnavailable(ledger=self.name, reason=self.dialect.reason(error))
