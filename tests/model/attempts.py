@@ -14,6 +14,7 @@ from tests.model.games import Ending, Game, Rule
 from tests.model.ledger import (
     DONE,
     ask,
+    can_be_claimed,
     claim_of,
     claimed,
     delivery,
@@ -31,13 +32,12 @@ from tests.model.worlds import Hand, Message, Move, Record, Replacement, Stage, 
 def received(game: Game, world: World, at: int) -> Iterator[Move]:
     """Ask for the key: with a committed claim, or as the first statement of the work's own transaction."""
     hand = world.hands[at]
-    flags = game.broker.flags or not game.keeps(Rule.SILENCE_COUNTS_ALL)
     if _is_stale(game, world, hand):
         yield at, "ignores a copy as stale", endings.ignored_as_stale(world, at)
-    elif game.transactional and not delivery(hand.message, flags=flags).may_repeat:
-        yield _entered_first(game, world, at)
+    elif claims_committed(game, hand):
+        yield from claiming(game, world, at)
     else:
-        yield _claimed(game, world, at)
+        yield _entered_first(game, world, at)
 
 
 def _is_stale(game: Game, world: World, hand: Hand) -> bool:
@@ -46,20 +46,31 @@ def _is_stale(game: Game, world: World, hand: Hand) -> bool:
     return wrong and record is not None and record.who == hand.message.who and hand.message.retries < record.retries
 
 
-def _claimed(game: Game, world: World, at: int) -> Move:
+def claims_committed(game: Game, hand: Hand) -> bool:
+    """Tell whether this delivery commits a claim before its body."""
+    flags = game.broker.flags or not game.keeps(Rule.SILENCE_COUNTS_ALL)
+    standing = hand.stage is Stage.STANDING
+    return not game.transactional or standing or delivery(hand.message, flags=flags).may_repeat
+
+
+def claiming(game: Game, world: World, at: int) -> Iterator[Move]:
+    """Commit a claim."""
     hand = world.hands[at]
     answer = ask(game, world, hand.message)
     if not isinstance(answer, Granted):
-        return endings.refused(game, world, at, verdict_on(game, world.record, hand.message))
-    record = claimed(world.record, answer, hand.message)
-    world = world._replace(record=record if game.most else record._replace(deaths=0))
+        yield endings.refused(game, world, at, verdict_on(game, world.record, hand.message))
+        return
+    record = claimed(game, world.record, answer, hand.message)
     stage = Stage.CLAIMED if game.transactional else Stage.IN_BODY
     holder = hand._replace(stage=stage, fence=record.fence, attempt=record.attempt, committed=True, trusted=True)
-    return at, "claims, taking over" if answer.takeover else "claims", with_hand(world, at, holder)
+    label = "claims, taking over" if answer.takeover else "claims"
+    yield at, label, with_hand(world._replace(record=record), at, holder)
 
 
 def _entered_first(game: Game, world: World, at: int) -> Move:
     hand = world.hands[at]
+    if can_be_claimed(game, world.record, hand.message):
+        return at, "meets an entry that was let go", with_hand(world, at, hand._replace(stage=Stage.STANDING))
     if is_locked(game, world) or world.record is not None:
         return endings.refused(game, world, at, verdict_on(game, world.record, hand.message))
     answer = ask(game, world, hand.message)
@@ -90,6 +101,9 @@ def body(game: Game, world: World, at: int) -> Iterator[Move]:
         return
     if _replaces(game, hand):
         yield at, "sends its replacement", with_hand(_replaced(game, world, hand), at, hand._replace(stage=Stage.ACTED))
+    elif game.transactional and game.ending is Ending.REMEMBERED:
+        failed = with_hand(world, at, hand._replace(stage=Stage.UNDONE))
+        yield at, "fails, to be remembered: rolled back", failed
     elif game.transactional:
         yield from settled(game, world, at)
     else:
@@ -97,6 +111,16 @@ def body(game: Game, world: World, at: int) -> Iterator[Move]:
         acted = with_hand(world, at, hand._replace(stage=Stage.ACTED))
         yield at, "acts outside", acted._replace(shown=tuple(sorted(shown)))
     yield from _ends_badly(game, world, at)
+
+
+def undone(game: Game, world: World, at: int) -> Iterator[Move]:
+    """Begin the transaction again to write the failure down; if that is refused, the body runs again."""
+    hand = world.hands[at]
+    if is_locked(game, world) or (not hand.committed and world.record is not None):
+        again = Stage.CLAIMED if hand.committed else Stage.RECEIVED
+        yield at, "cannot have the key back, and begins again", with_hand(world, at, hand._replace(stage=again))
+    else:
+        yield at, "has the key back", with_hand(world, at, hand._replace(stage=Stage.ACTED))
 
 
 def _ends_badly(game: Game, world: World, at: int) -> Iterator[Move]:

@@ -3,11 +3,9 @@
 from collections.abc import Iterator
 
 from effectonce.domain.claims import State
-from tests.model import endings
-from tests.model.attempts import is_ignored
-from tests.model.doubt import commit_lost
 from tests.model.games import Game, Rule
-from tests.model.ledger import DONE, IN_TRANSACTION, holds, is_locked, released
+from tests.model.ledger import IN_TRANSACTION, holds, is_locked, released
+from tests.model.outages import outages, session_ends
 from tests.model.worlds import (
     IDLE,
     NOBODY,
@@ -27,8 +25,8 @@ from tests.model.worlds import (
 ACTING = frozenset({Stage.IN_BODY, Stage.ACTED})
 OWING = frozenset({Stage.OWES, Stage.LINKED, Stage.STORED, Stage.COUNTED})
 HOLDING = frozenset({
-    Stage.CLAIMED, Stage.IN_BODY, Stage.ACTED, Stage.DOUBT, Stage.GIVING_BACK, Stage.RETRYING, Stage.RETRY_SENT,
-    Stage.RETRY_STORED, Stage.FAILING,
+    Stage.CLAIMED, Stage.IN_BODY, Stage.ACTED, Stage.UNDONE, Stage.DOUBT, Stage.GIVING_BACK, Stage.UNWRITTEN,
+    Stage.RETRYING, Stage.RETRY_SENT, Stage.RETRY_STORED, Stage.FAILING,
 })  # fmt: skip
 
 
@@ -42,7 +40,7 @@ def faults(game: Game, world: World) -> Iterator[Move]:
         if world.budget.limits:
             yield from _limited(game, world, at)
         if world.budget.outages:
-            yield from _away(game, world, at)
+            yield from outages(game, world, at)
     yield from _early(game, world)
     yield from _overslept(world)
     if world.budget.reopens and _is_overslept(world):
@@ -93,34 +91,6 @@ def _limited(game: Game, world: World, at: int) -> Iterator[Move]:
     yield at, "reaches its hard time limit: FAILURE, acknowledged", failed
 
 
-def _away(game: Game, world: World, at: int) -> Iterator[Move]:
-    """The ledger cannot be asked, at a step that asks it."""
-    hand = world.hands[at]
-    away = spent(world, "outages")
-    match hand.stage:
-        case Stage.RECEIVED:
-            yield at, "cannot ask the ledger", _away_before(game, away, at)
-        case Stage.CLAIMED:
-            yield at, "cannot ask the ledger", _away_before(game, away, at)
-            yield at, "finds the key locked for a moment", with_hand(away, at, hand._replace(stage=Stage.GIVING_BACK))
-        case Stage.ACTED if not game.transactional:
-            ignored = is_ignored(game, hand) and not game.keeps(Rule.FENCED_IGNORE_DEFERS)
-            after = endings.acknowledging(away, at) if ignored else endings.deferring(away, at)
-            yield at, "cannot complete", after
-        case Stage.IN_BODY if game.transactional and not game.deadly:
-            yield commit_lost(game, away, at)
-        case Stage.RETRY_SENT | Stage.COUNTED:
-            yield at, "cannot write to the ledger", endings.acknowledging(away, at)
-        case Stage.FAILING:
-            yield at, "cannot release the key", with_hand(away, at, hand._replace(stage=Stage.FAILED))
-        case _:
-            return
-
-
-def _away_before(game: Game, world: World, at: int) -> World:
-    return endings.deferring(world, at) if game.keeps(Rule.AWAY_DEFERS) else endings.rejected(game, world, at)
-
-
 def _early(game: Game, world: World) -> Iterator[Move]:
     """A message comes back while its holder still works on it."""
     if not world.budget.early:
@@ -157,7 +127,8 @@ def time_passes(game: Game, world: World) -> Iterator[Move]:
             if not any(hand.token == token for hand in world.hands):
                 yield NOBODY, f"the visibility of {named(message)} ends", game.broker.requeued(world, token)
     yield from _lease_ends(game, world)
-    yield from _session_ends(game, world)
+    for label, after in session_ends(game, world):
+        yield NOBODY, label, after
     for who, story in enumerate(world.stories, 1):
         if story.replacement is Replacement.SENT:
             ran = story._replace(replacement=Replacement.DONE, answer=Answer.SUCCESS, links=max(story.links, 1))
@@ -175,14 +146,3 @@ def _lease_ends(game: Game, world: World) -> Iterator[Move]:
     elif game.keeps(Rule.RESCUER) and not is_locked(game, world):
         free = released(game, record, reset=False, died=True)
         yield NOBODY, "the rescuer releases the claim", world._replace(record=free)
-
-
-def _session_ends(game: Game, world: World) -> Iterator[Move]:
-    orphan = world.orphan
-    if orphan is None:
-        return
-    if orphan.commits or game.keeps(Rule.SESSIONS_END):
-        yield NOBODY, "the server ends the session: rolled back", world._replace(orphan=None)
-    if orphan.commits and orphan.record is not None:
-        done = world.effects + (orphan.record.state in DONE)
-        yield NOBODY, "the server commits", world._replace(orphan=None, record=orphan.record, effects=done)

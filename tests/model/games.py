@@ -62,6 +62,8 @@ class Rule(Enum):
     """An entry is poisoned only while it is claimed or released."""
     FENCED_FAILURE_DEFERS = auto()
     """A holder that fails and finds itself fenced puts its delivery off."""
+    FENCED_ERROR_DEFERS = auto()
+    """So does one whose body raises an error of ours."""
     FENCED_IGNORE_DEFERS = auto()
     """A holder whose body ends by `Ignore`, and that is fenced or finds the ledger away, puts its delivery off."""
     ERRBACKS_KEEP_RESULT = auto()
@@ -72,7 +74,7 @@ class Rule(Enum):
     """A hard time limit that strikes after the settlement, or strikes a fenced holder, gives the message back."""
 
 
-NOT_YET = frozenset({Rule.LIMIT_COMES_BACK})
+NOT_YET = frozenset({Rule.FENCED_ERROR_DEFERS, Rule.LIMIT_COMES_BACK})
 """Rules that the product does not go by today; `test_gaps` shows what that costs, and looks at the product."""
 
 
@@ -98,8 +100,8 @@ class Game:
     *errbacks*: they have an error link. *large*: the result is larger than the ledger keeps. *skips*: the policy is
     ``on_busy="skip"``. *deadly*: the body kills its worker each time. *most*: ``max_takeovers``, 0 for no limit.
     *vanishes*: a killed worker's machine is gone, its sessions linger. *lost_retry*: Celery sends a retry for a lost
-    child.
-    *late_limits*: hard time limits strike after the settlement, too. *off*: rules that do not stand here.
+    child. *late_limits*: hard time limits strike after the settlement, too. *ours*: bodies fail by errors of ours.
+    *off*: rules that do not stand here.
     """
 
     broker: Broker
@@ -118,6 +120,7 @@ class Game:
     vanishes: bool = False
     lost_retry: bool = False
     late_limits: bool = False
+    ours: bool = False
     off: frozenset[Rule] = NOT_YET
 
     def without(self, *rules: Rule) -> "Game":

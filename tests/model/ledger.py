@@ -7,7 +7,19 @@ only the records that they read and write. `test_likeness` holds the writes to t
 from functools import cache
 from uuid import UUID
 
-from effectonce.domain.claims import Claim, Entry, Granted, Outcome, Refused, Replay, State, Verdict, admit, judge
+from effectonce.domain.claims import (
+    Claim,
+    Entry,
+    Granted,
+    Outcome,
+    Refused,
+    Replay,
+    State,
+    Verdict,
+    admit,
+    is_open,
+    judge,
+)
 from effectonce.domain.deliveries import Delivery
 from effectonce.domain.keys import Key
 from tests.model.games import Game, Rule
@@ -116,7 +128,12 @@ def verdict_on(game: Game, record: Record | None, message: Message) -> Verdict:
     return found
 
 
-def claimed(record: Record | None, granted: Granted, message: Message) -> Record:
+def can_be_claimed(game: Game, record: Record | None, message: Message) -> bool:
+    """Tell whether an entry stands that a claim would be granted on."""
+    return record is not None and is_open(entry_of(record), claim_of(message, attempt=0, most=game.most))
+
+
+def claimed(game: Game, record: Record | None, granted: Granted, message: Message) -> Record:
     """What a granted claim leaves."""
     return Record(
         state=State.CLAIMED,
@@ -125,7 +142,7 @@ def claimed(record: Record | None, granted: Granted, message: Message) -> Record
         who=message.who,
         nesting=message.nesting,
         live=True,
-        deaths=granted.deaths,
+        deaths=granted.deaths if game.most else 0,
         retries=record.retries if record else 0,
     )
 

@@ -3,17 +3,20 @@
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from tests.model import attempts, doubt, endings, unwinding
+from tests.model import attempts, endings, outages, unwinding
 from tests.model.faults import killed, time_passes
 from tests.model.games import Game
 from tests.model.worlds import IDLE, Hand, Message, Move, Stage, Story, World, named, with_hand
 
 STEPS: Final[dict[Stage, Callable[[Game, World, int], Iterator[Move]]]] = {
     Stage.RECEIVED: attempts.received,
+    Stage.STANDING: attempts.claiming,
+    Stage.UNDONE: attempts.undone,
+    Stage.UNWRITTEN: outages.unwritten,
     Stage.CLAIMED: attempts.entered,
     Stage.IN_BODY: attempts.body,
     Stage.ACTED: attempts.settled,
-    Stage.DOUBT: doubt.in_doubt,
+    Stage.DOUBT: outages.in_doubt,
     Stage.GIVING_BACK: attempts.given_back,
     Stage.DEFERRING: endings.deferred,
     Stage.ACKED_FIRST: endings.acked_first,

@@ -23,6 +23,13 @@ def test_a_fenced_holder_that_fails_puts_its_delivery_off(broker: Redis | Rabbit
 
 
 @BROKERS
+def test_a_fenced_holder_that_raises_an_error_of_ours_puts_its_delivery_off(broker: Redis | RabbitMQ) -> None:
+    game = Game(broker=broker, transactional=False, ours=True, budget=Budget(failures=1, sleeps=1, early=1))
+    breaks(game, "NoFalseFailure: FAILURE by a fenced holder")
+    holds(game.with_rules(Rule.FENCED_ERROR_DEFERS))
+
+
+@BROKERS
 def test_a_fenced_holder_that_ends_by_ignore_puts_its_delivery_off(broker: Redis | RabbitMQ) -> None:
     budget = Budget(kills=1, sleeps=1, early=1)
     game = Game(broker=broker, transactional=False, ending=Ending.IGNORE, continues=False, budget=budget)

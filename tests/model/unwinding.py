@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from effectonce.domain.claims import State
 from tests.model import endings
 from tests.model.games import Game, Rule
-from tests.model.ledger import holds, next_attempt, released
+from tests.model.ledger import OPEN, holds, next_attempt, released
 from tests.model.worlds import Hand, Message, Move, Record, Stage, World, spent, with_hand
 
 
@@ -60,10 +60,10 @@ def _stored_retry(game: Game, world: World, hand: Hand) -> World:
 def failing(game: Game, world: World, at: int) -> Iterator[Move]:
     """Let the key go after a failure; one that is fenced by now has no say over the effect."""
     hand, record = world.hands[at], world.record
-    if not hand.committed or (record is not None and record.state is State.CLAIMED and holds(game, record, hand)):
+    if not hand.committed or (record is not None and record.state in OPEN and holds(game, record, hand)):
         free = let_go(game, world, hand, reset=True)
         yield at, "releases the key after its failure", with_hand(free, at, hand._replace(stage=Stage.FAILED))
-    elif game.keeps(Rule.FENCED_FAILURE_DEFERS):
+    elif game.keeps(Rule.FENCED_ERROR_DEFERS if game.ours else Rule.FENCED_FAILURE_DEFERS):
         yield at, "is fenced", endings.deferring(world, at)
     else:
         false = world.effects or (record is not None and record.state is State.CLAIMED)
@@ -73,9 +73,9 @@ def failing(game: Game, world: World, at: int) -> Iterator[Move]:
 
 
 def let_go(game: Game, world: World, hand: Hand, *, reset: bool = False) -> World:
-    """Release the claim of this hand, if it still holds the entry."""
+    """Release the claim of this hand, if nobody has had the entry since; one that was let go for it stays so."""
     record = world.record
-    if record is None or record.state is not State.CLAIMED or not hand.committed or not holds(game, record, hand):
+    if record is None or record.state not in OPEN or not hand.committed or not holds(game, record, hand):
         return world
     wrong = "" if record.attempt == hand.attempt else "NoDoubleEffect: a claim was released that another attempt holds"
     return world._replace(record=released(game, record, reset=reset), wrong=wrong)

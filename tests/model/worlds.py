@@ -34,6 +34,9 @@ class Stage(IntEnum):
     POISONING = 18
     ENDING = 19
     GIVING_UP = 20
+    STANDING = 21
+    UNWRITTEN = 22
+    UNDONE = 23
 
 
 class Answer(IntEnum):
