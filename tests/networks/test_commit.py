@@ -11,6 +11,7 @@ INSERTS = rb"insert into charges|INSERT INTO charges"
 
 
 def test_a_commit_whose_answer_was_lost_is_found_to_have_happened(market: Market, order: int) -> None:
+    """A81."""
     rule = market.ledger.when(COMMIT, Fault.LOST_REPLY, after=INSERTS)
     result = market.send("charge", order)
     assert result.get(timeout=30) == f"charged {order}"

@@ -93,6 +93,7 @@ def test_one_changed_part_changes_the_key(source: KeySource, call: Any, place: i
 
 @given(source=SOURCES, a=PARTS, b=PARTS, c=PARTS)
 def test_every_way_to_write_a_call_gives_one_key(source: KeySource, a: Any, b: Any, c: Any) -> None:
+    """A65."""
     ways = [
         key(source, a, b, c=c),
         key(source, a, b=b, c=c),
@@ -162,6 +163,7 @@ def test_text_that_is_moved_between_headers_is_another_key(calls: Any) -> None:
 
 @given(value=st.floats() | st.sets(st.integers()) | st.lists(st.floats(), min_size=1) | st.builds(object))
 def test_what_has_no_certain_text_is_refused(value: Any) -> None:
+    """A65."""
     for source in (*TEMPLATES, CALLABLE):
         with pytest.raises(KeyInvalid):
             key(source, value)

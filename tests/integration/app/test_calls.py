@@ -108,6 +108,7 @@ def test_a_task_without_any_key_says_so(app: Celery, once: EffectOnce) -> None:
 
 
 def test_a_named_generation_runs_once_more_and_is_repeatable(app: Celery, once: EffectOnce) -> None:
+    """A67."""
     seen: list[int] = []
     work = app.task(name="w", once=Leased("k:{x}"))(noting(seen))
     for again in (None, None, "backfill", "backfill", "second"):
@@ -148,6 +149,7 @@ def test_links_get_ids_that_a_second_dispatch_repeats(app: Celery, once: EffectO
 
 
 def test_a_child_without_a_key_is_named_by_its_parent_and_its_place(app: Celery, once: EffectOnce, sent: Sent) -> None:
+    """A20."""
     child = app.task(name="c", once=Leased())(same)
 
     @app.task(once=Leased("k:{x}", remember=()))

@@ -206,7 +206,7 @@ def test_a_nested_body_that_ends_the_session_around_it_is_an_escape(once: Effect
 
 @pytest.mark.parametrize("once", ["postgresql"], indirect=True)
 def test_a_swallowed_database_error_does_not_pass_for_success(once: EffectOnce) -> None:
-    """PostgreSQL answers COMMIT of a failed transaction with ROLLBACK, and no driver raises."""
+    """A75: PostgreSQL answers COMMIT of a failed transaction with ROLLBACK, and no driver raises."""
 
     @once.app.task(name="work", once=Transactional("k:{x}"))
     def work(x: int) -> None:

@@ -11,6 +11,7 @@ BOTH = [*[(pair, "charge") for pair in SHOPS], *[(pair, "mail") for pair in LEAS
 
 
 def test_a_task_sent_twice_takes_effect_once_and_both_get_the_result(shop: Shop) -> None:
+    """A49."""
     shop.start()
     first, second = shop.send("charge", 1), shop.send("charge", 1)
     assert [first.get(timeout=30), second.get(timeout=30)] == ["charged 1", "charged 1"]
@@ -20,6 +21,7 @@ def test_a_task_sent_twice_takes_effect_once_and_both_get_the_result(shop: Shop)
 
 @pytest.mark.parametrize("pair", LEASED)
 def test_a_leased_task_sent_twice_acts_outside_once(shop: Shop) -> None:
+    """A53."""
     shop.start()
     results = [shop.send("mail", 1) for _ in range(3)]
     assert {result.get(timeout=30) for result in results} == {"mailed 1"}
@@ -43,6 +45,7 @@ def test_two_deliveries_at_once_run_one_body(shop: Shop, task: str) -> None:
 
 @pytest.mark.parametrize(("pair", "task"), BOTH)
 def test_a_killed_child_loses_nothing_and_doubles_nothing(shop: Shop, task: str) -> None:
+    """A25, A56."""
     shop.shut(f"{task}-1")
     worker = shop.start()
     result = shop.send(task, 1)
@@ -55,6 +58,7 @@ def test_a_killed_child_loses_nothing_and_doubles_nothing(shop: Shop, task: str)
 
 @pytest.mark.parametrize(("pair", "task"), BOTH)
 def test_a_killed_worker_loses_nothing_and_doubles_nothing(shop: Shop, task: str) -> None:
+    """A19, A28."""
     shop.shut(f"{task}-1")
     worker = shop.start()
     result = shop.send(task, 1)
@@ -67,6 +71,7 @@ def test_a_killed_worker_loses_nothing_and_doubles_nothing(shop: Shop, task: str
 
 
 def test_a_retry_is_not_a_duplicate_of_itself(shop: Shop) -> None:
+    """A04, A59."""
     shop.start()
     assert shop.send("flaky", 1, 2).get(timeout=60) == "at try 2"
     assert shop.effects() == {1: 1}
@@ -75,6 +80,7 @@ def test_a_retry_is_not_a_duplicate_of_itself(shop: Shop) -> None:
 
 @pytest.mark.parametrize("pair", LEASED)
 def test_an_automatic_retry_of_a_leased_task_goes_on(shop: Shop) -> None:
+    """A05, A59."""
     shop.start()
     assert shop.send("flaky_mail", 1, 2).get(timeout=60) == "at try 2"
     assert shop.bodies("flaky-mail:1") == 3
@@ -119,6 +125,7 @@ def test_a_chain_goes_on_through_a_duplicate(shop: Shop) -> None:
 
 
 def test_a_chord_with_equal_members_calls_its_body(shop: Shop) -> None:
+    """A80, A83."""
     shop.start()
     whole = chord([shop.task("charge").si(1), shop.task("charge").si(1), shop.task("charge").si(2)])
     assert whole(shop.task("total").s()).get(timeout=60) == 3

@@ -64,7 +64,7 @@ def test_a_message_that_kills_whole_workers_is_held_after_so_many_deaths(shop: S
 
 @pytest.mark.parametrize("pair", PAIRS)
 def test_a_hard_time_limit_leaves_nothing_claimed_for_ever(shop: Shop, pair: str) -> None:
-    """A26, A68: Celery acknowledges such a message; its key is let go, or its lease ends, and a later call runs."""
+    """A26, A58, A68: Celery acknowledges the message; its key is let go or its lease ends, and a later call runs."""
     shop.shut("mail-26")
     shop.start()
     result = shop.send("mail", 26, time_limit=1)

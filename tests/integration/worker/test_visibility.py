@@ -78,7 +78,7 @@ def test_a_message_that_comes_again_after_its_result_changes_nothing(shop: Shop,
 @pytest.mark.parametrize("pair", ["redis+postgresql"])
 @pytest.mark.parametrize("task", ["charge", "mail"])
 def test_two_messages_with_one_id_run_one_body(shop: Shop, pair: str, task: str) -> None:
-    """A52, L17: the broker stored the message, its answer was lost, and the sender sent it again."""
+    """A50, A52, L17: the broker stored the message, its answer was lost, and the sender sent it again."""
     shop.shut(f"{task}-17")
     shop.start()
     first = shop.send(task, 17)

@@ -61,6 +61,7 @@ class Claiming(Suite):
         assert entry_of(store, held).state is State.CLAIMED
 
     def test_a_refused_claim_changes_nothing(self, store: LedgerStore) -> None:
+        """A60: the loser frees nothing."""
         claim = new_claim()
         granted(store, claim)
         before = entry_of(store, claim)

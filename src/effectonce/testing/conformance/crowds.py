@@ -30,6 +30,7 @@ class Crowds(Suite):
     """Rules that hold when many ask at the same instant."""
 
     def test_of_many_first_claims_one_is_granted(self, store: LedgerStore) -> None:
+        """A71: nobody looks first and inserts after that."""
         for _ in range(ROUNDS):
             claim = new_claim()
             answers = at_once([_claiming(store, next_attempt(claim)) for _ in range(CROWD)])

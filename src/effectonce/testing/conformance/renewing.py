@@ -32,6 +32,7 @@ class Renewing(Suite):
         assert entry_of(store, held).lease_left <= 60.0
 
     def test_a_renewed_claim_is_not_taken_over_when_its_first_lease_would_have_ended(self, store: LedgerStore) -> None:
+        """A14: a lock that runs out under a long body."""
         held = self.renewed_after_its_first_lease(store)
         assert isinstance(store.claim(new_claim(digest=held.digest, fingerprint=b"")), Refused)
 

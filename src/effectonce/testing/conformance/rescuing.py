@@ -27,6 +27,7 @@ class Rescuing(Suite):
     def test_a_claim_that_ended_more_than_a_lease_ago_is_released_and_a_death_is_counted(
         self, store: LedgerStore
     ) -> None:
+        """A56: a lock must not outlive its holder for long."""
         held = self._long_gone(store)
         before = entry_of(store, held)
         rescued = _of(held, store.rescue(ALL))
@@ -45,6 +46,7 @@ class Rescuing(Suite):
         assert self.in_time(rescued_too_early) == []
 
     def test_a_running_claim_is_left_alone(self, store: LedgerStore) -> None:
+        """A28: a slow run is no dead one."""
         held = granted(store, new_claim())
         assert _of(held, store.rescue(ALL)) == []
         assert entry_of(store, held).state is State.CLAIMED

@@ -64,6 +64,7 @@ class Settling(Suite):
 
     @settlement
     def test_a_stale_holder_is_refused(self, store: LedgerStore, settle: Settle) -> None:
+        """A55: a late holder does not free the lock of its successor."""
         claim = new_claim()
         slept = self.abandoned(store, claim)
         holder = granted(store, next_attempt(claim))
