@@ -152,7 +152,7 @@ class EffectHeld(EffectOnceError):
     """The effect waits for a person: its holders died too often, or nobody knows how it ended."""
 
     code = "effect-held"
-    message = "task '{task}': the effect '{key}' is held as {state} since {at}; it was not run"
+    message = "task '{task}': the effect '{key}' is held as {state} since {since}; it was not run"
     hint = "look at it with: celery -A proj once show '{key}'"
 
 
