@@ -54,7 +54,7 @@ def test_the_page_of_an_error_names_it_and_says_what_to_do(code: str) -> None:
         assert f"\n## {part}\n" in text
 
 
-@pytest.mark.parametrize("code", [code for code in sorted(set(ERRORS) - {"effect-once"})])
+@pytest.mark.parametrize("code", sorted(set(ERRORS) - {"effect-once"}))
 def test_the_page_of_an_error_names_its_facts(code: str) -> None:
     """Every fact that the text of an error shows is explained."""
     cls = ERRORS[code]
