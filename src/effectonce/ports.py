@@ -141,6 +141,11 @@ class Work(Protocol):
         """The SQLAlchemy connection of this transaction."""
         ...
 
+    @property
+    def is_broken(self) -> bool:
+        """Whether the connection to the ledger was lost; what the body did is gone then."""
+        ...
+
     def enter(self) -> Granted | Refused:
         """Take the key's try-lock and insert the entry, or (with a committed grant) take the lock only.
 

@@ -169,7 +169,7 @@ class TransactionalAttempt:
             raise signal_of(error) from error
         if self._store.is_conflict(error):
             raise Conflict from error
-        if self._store.is_lost(error):
+        if work.is_broken:
             away = LedgerUnavailable(ledger=self._store.name, reason="the connection broke in the body")
             raise Away(away) from error
 

@@ -36,6 +36,10 @@ class Dialect(Protocol):
         """Begin for writing, waiting at most *wait* seconds where the whole database is locked."""
         ...
 
+    def see_commits(self, connection: Any) -> None:
+        """Have each statement of a transaction that is about to begin see what was committed before it."""
+        ...
+
     def let_readers_in(self, connection: Any) -> None:
         """Have readers and the writer of a file not wait for each other; kept in the file."""
         ...
@@ -56,6 +60,10 @@ class Dialect(Protocol):
         """The server ended the connection, which the driver may not know yet."""
         ...
 
+    def is_aborted(self, error: DBAPIError) -> bool:
+        """An earlier statement failed, and the transaction can only be rolled back."""
+        ...
+
     def is_schema(self, error: DBAPIError) -> bool:
         """A table or column is not there."""
         ...
@@ -66,6 +74,14 @@ class Dialect(Protocol):
 
     def has_failed(self, driver: Any) -> bool:
         """Whether the transaction is open and can only be rolled back."""
+        ...
+
+    def has_left(self, driver: Any) -> bool:
+        """Whether the driver's connection is in order, but in no transaction."""
+        ...
+
+    def is_broken(self, driver: Any) -> bool:
+        """Whether the connection was lost."""
         ...
 
     def is_autocommit(self, driver: Any) -> bool:
@@ -90,10 +106,19 @@ class PostgreSQL:
     _CONFLICTS = frozenset({"40001", "40P01"})
     _SCHEMA = frozenset({"42P01", "42703", "3F000"})
     _CUTS = frozenset({"57P01", "57P02", "57P03"})
-    _INTRANS, _INERROR = 2, 3
+    _IDLE, _INTRANS, _INERROR = 0, 2, 3
+    _READ_COMMITTED = 2
 
     def begin(self, connection: Any, *, wait: float) -> None:
         """Nothing: the driver begins with the first statement."""
+
+    def see_commits(self, connection: Any) -> None:
+        """READ COMMITTED, whatever the engine's level: what is read under the try-lock must not be older than it."""
+        driver = connection.connection.dbapi_connection
+        level = driver.isolation_level
+        is_default = level is None and connection.default_isolation_level == "READ COMMITTED"
+        if driver.autocommit or not (is_default or level == self._READ_COMMITTED):
+            connection.execution_options(isolation_level="READ COMMITTED")
 
     def let_readers_in(self, connection: Any) -> None:
         """Nothing: they never wait for each other."""
@@ -118,17 +143,29 @@ class PostgreSQL:
         state = _sqlstate(error) or ""
         return state in self._CUTS or state.startswith("08")
 
+    def is_aborted(self, error: DBAPIError) -> bool:
+        """In failed transaction."""
+        return _sqlstate(error) == "25P02"
+
     def is_schema(self, error: DBAPIError) -> bool:
         """Undefined table, column or schema."""
         return _sqlstate(error) in self._SCHEMA
 
     def in_transaction(self, driver: Any) -> bool:
         """Inside a transaction, and not in a failed one."""
-        return int(driver.info.transaction_status) == self._INTRANS
+        return int(driver.pgconn.transaction_status) == self._INTRANS
 
     def has_failed(self, driver: Any) -> bool:
         """A statement failed: COMMIT would answer ROLLBACK, without an error."""
-        return int(driver.info.transaction_status) == self._INERROR
+        return int(driver.pgconn.transaction_status) == self._INERROR
+
+    def has_left(self, driver: Any) -> bool:
+        """Idle."""
+        return int(driver.pgconn.transaction_status) == self._IDLE
+
+    def is_broken(self, driver: Any) -> bool:
+        """Closed, and not by us."""
+        return bool(driver.broken)
 
     def is_autocommit(self, driver: Any) -> bool:
         """The driver's connection was made so."""
@@ -163,6 +200,9 @@ class SQLite:
         finally:
             driver.execute(f"pragma busy_timeout = {patience}")
 
+    def see_commits(self, connection: Any) -> None:
+        """Nothing: it begins under the write lock, and nobody commits after that."""
+
     def let_readers_in(self, connection: Any) -> None:
         """Write ahead."""
         if connection.exec_driver_sql("pragma journal_mode").scalar() != "wal":
@@ -186,6 +226,10 @@ class SQLite:
         """Never: there is no server."""
         return error.connection_invalidated
 
+    def is_aborted(self, error: DBAPIError) -> bool:
+        """Never: a failed statement leaves the transaction as it was."""
+        return error is None
+
     def is_schema(self, error: DBAPIError) -> bool:
         """No such table or column."""
         reason = str(error.orig)
@@ -197,6 +241,14 @@ class SQLite:
 
     def has_failed(self, driver: Any) -> bool:
         """Never: a failed statement leaves SQLite's transaction as it was."""
+        return driver is None
+
+    def has_left(self, driver: Any) -> bool:
+        """In no transaction."""
+        return not driver.in_transaction
+
+    def is_broken(self, driver: Any) -> bool:
+        """Never: there is no server."""
         return driver is None
 
     def is_autocommit(self, driver: Any) -> bool:

@@ -3,14 +3,18 @@
 The entry commits with the work, so a body that commits, rolls back or closes the transaction itself would tear them
 apart. A watch listens on the body's own connection and session and vetoes: the error is raised where the escape is
 tried, and again at the end if the body swallowed it. A commit on *another* connection to the same database from
-inside the body is vetoed too: its rows would stay when the body is rolled back. What no event shows, such as a
-driver's own commit, is told at the end by the driver's transaction status.
+inside the body is vetoed too: its rows would stay when the body is rolled back; what Celery's own backend or transport
+writes there is not the body's work. What no event shows, such as a driver's own commit, is told by the driver's
+transaction status at the next statement or at the end.
 
 An error in SQLAlchemy's commit event leaves the driver's transaction open while the `Connection` thinks it is over; so
 after a veto the connection is always invalidated, never given back to its pool.
 """
 
+import ipaddress
+import os
 import re
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -20,23 +24,28 @@ from sqlalchemy import Connection, Engine, event
 from sqlalchemy.orm import Session
 
 from effectonce.errors import TransactionEscaped
+from effectonce.stores.sql.dialects import Dialect
 
-_COMMENTS: Final = r"\s*(?:/\*.*?\*/\s*|--[^\n]*\n\s*)*"
+ENDED: Final = "it ended the transaction through the driver; the effect is unknown now"
+
+_COMMENTS: Final = r"[\s;]*(?:/\*.*?\*/[\s;]*|--[^\n]*\n[\s;]*)*"
 _ENDS: Final = re.compile(
-    _COMMENTS + r"(?:commit|end|abort|begin|start\s+transaction|rollback(?!.*\bto\b))\b", re.IGNORECASE | re.DOTALL
+    _COMMENTS + r"(commit|end|abort|begin|start\s+transaction|prepare\s+transaction|rollback(?!.*\bto\b))\b",
+    re.IGNORECASE | re.DOTALL,
 )
-_STARTS: Final = frozenset("cCeEaAbBsSrR/- \t\r\n")
+_STARTS: Final = frozenset("cCeEaAbBsSpPrR/-; \t\r\n")
+_CELERYS_OWN: Final = ("celery.backends.", "kombu.transport.")
 
 
 class Watch:
     """Watches one body's transaction; *how* says the first escape that was tried."""
 
-    def __init__(self, connection: Connection, key: str, session: Session | None) -> None:
+    def __init__(self, connection: Connection, key: str, dialect: Dialect, session: Session | None) -> None:
         self.connection = connection
         self.how: str | None = None
         self._key = key
         self._ours = False
-        self._database = _database_of(connection.engine)
+        self._dialect = dialect
         setattr(connection, _WATCH, self)
         if session is not None:
             event.listen(session, "before_commit", self._on_session_commit)
@@ -70,9 +79,14 @@ class Watch:
             self.how = self.how or how
             raise self.error()
 
+    def notice(self) -> None:
+        """Raise an escape that no event showed: the transaction that a statement would be part of is over."""
+        if not self._ours and self._dialect.has_left(self.connection.connection.dbapi_connection):
+            self.veto(ENDED)
+
     def is_elsewhere(self, connection: Connection) -> bool:
         """Whether another connection goes to this body's database."""
-        return connection is not self.connection and _database_of(connection.engine) == self._database
+        return connection is not self.connection and _place_of(connection) == _place_of(self.connection)
 
     def _on_session_commit(self, session: Session) -> None:
         if not session.in_nested_transaction():
@@ -110,10 +124,13 @@ def _on_rollback(connection: Connection) -> None:
 
 
 def _on_statement(connection: Connection, _cursor: Any, statement: str, *_: Any) -> None:
-    if statement[:1] in _STARTS and _ENDS.match(statement):
-        watch: Watch | None = getattr(connection, _WATCH, None)
-        if watch is not None:
-            watch.veto(f"it executed {statement.split(maxsplit=1)[0].upper()}")
+    watch: Watch | None = getattr(connection, _WATCH, None)
+    if watch is None:
+        return
+    watch.notice()
+    end = _ENDS.match(statement) if statement[:1] in _STARTS else None
+    if end:
+        watch.veto(f"it executed {end[1].upper()}")
 
 
 _watching: ContextVar[Watch | None] = ContextVar("effectonce_watch", default=None)
@@ -136,13 +153,44 @@ def current_watch() -> Watch | None:
 
 def _on_any_commit(connection: Connection) -> None:
     watch = _watching.get()
-    if watch is not None and watch.is_elsewhere(connection):
+    if watch is not None and watch.is_elsewhere(connection) and not _is_celerys_own():
         connection.invalidate()
         watch.veto("it committed on another connection to the ledger's database")
 
 
-def _database_of(engine: Engine) -> tuple[Any, ...]:
-    url = engine.url
-    if url.get_backend_name() == "sqlite" and not url.database:
-        return (id(engine),)
-    return (url.get_backend_name(), url.host or "localhost", url.port, url.database)
+def _is_celerys_own() -> bool:
+    """Whether a result backend or a transport of Celery's is at work; asked at a commit inside a body only."""
+    frame: Any = sys._getframe(2)  # noqa: SLF001 - the documented way to look at one's callers
+    while frame is not None:
+        if frame.f_globals.get("__name__", "").startswith(_CELERYS_OWN):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _place_of(connection: Connection) -> tuple[Any, ...]:
+    """The database that a connection goes to, whatever its URL calls it."""
+    driver = connection.connection.dbapi_connection
+    name = connection.dialect.name
+    if driver is None:
+        return (name, None)
+    if name == "sqlite":
+        (_, _, file), *_ = driver.execute("pragma database_list").fetchall()
+        return (name, os.path.realpath(file) if file else id(driver))
+    seen = getattr(driver, "info", None)
+    url = connection.engine.url
+    host = getattr(seen, "hostaddr", None) or getattr(seen, "host", None) or url.host or ""
+    return (
+        name,
+        _machine(host),
+        getattr(seen, "port", None) or url.port,
+        getattr(seen, "dbname", None) or url.database,
+    )
+
+
+def _machine(host: str) -> str:
+    """All ways to say this machine are one."""
+    try:
+        return "localhost" if ipaddress.ip_address(host).is_loopback else host
+    except ValueError:
+        return "localhost" if not host or host.startswith(("/", "@")) else host

@@ -15,6 +15,7 @@ from effectonce.domain.claims import Claim, Entry, Granted, Outcome, Refused, St
 from effectonce.ports import Renewal, Work
 from effectonce.stores.sql.dialects import CLAIM_WAIT
 from effectonce.stores.sql.locked import Locked
+from effectonce.stores.sql.nested import NestedWork
 from effectonce.stores.sql.rows import (
     claim_values,
     entry_of,
@@ -27,7 +28,7 @@ from effectonce.stores.sql.rows import (
 )
 from effectonce.stores.sql.source import Source
 from effectonce.stores.sql.transactions import ShortTransactions
-from effectonce.stores.sql.work import NestedWork, SqlWork
+from effectonce.stores.sql.work import SqlWork
 
 
 class SqlLedger(ShortTransactions):

@@ -104,7 +104,7 @@ class ShortTransactions:
     def _let_readers_in(self) -> None:
         """Two processes may want it at once, and SQLite does not let one of them wait."""
         try:
-            with self._outside_forks(), self._errors(), self.source.engine.connect() as connection:
+            with self._outside_forks(), self.errors(), self.source.engine.connect() as connection:
                 self.dialect.let_readers_in(connection)
         except Locked as error:
             raise Conflict from error
@@ -171,26 +171,28 @@ class ShortTransactions:
 
     @contextmanager
     def _unchecked_transaction(self, *, wait: float) -> Iterator[Connection]:
-        with self._outside_forks(), self._errors(), self._begun() as connection:
+        with self._outside_forks(), self.errors(), self._begun() as connection:
             self.dialect.begin(connection, wait=wait)
             yield connection
 
     @contextmanager
     def _begun(self) -> Iterator[Connection]:
-        with self.source.engine.connect() as connection, exempt(), connection.begin():
-            yield connection
+        with self.source.engine.connect() as connection:
+            self.dialect.see_commits(connection)
+            with exempt(), connection.begin():
+                yield connection
 
     def _outside_forks(self) -> AbstractContextManager[None]:
         return self._gate.passing() if self.dialect.name == "sqlite" else nullcontext()
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
-        with self._outside_forks(), self._errors(), self.source.engine.connect() as connection:
+        with self._outside_forks(), self.errors(), self.source.engine.connect() as connection:
             yield connection
             connection.rollback()
 
     @contextmanager
-    def _errors(self) -> Iterator[None]:
+    def errors(self) -> Iterator[None]:
         """Say in our words what the database says, never with its parameters."""
         try:
             yield

@@ -10,25 +10,23 @@ from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, PendingRollbackError, SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from effectonce import crashpoints
 from effectonce.domain.claims import Claim, Granted, Outcome, Refused, State
 from effectonce.errors import CommitUncertain, LedgerUnavailable, LedgerUnsuitable, TransactionEscaped
-from effectonce.ports import Conflict, Work
+from effectonce.ports import Conflict
 from effectonce.stores.sql.dialects import CLAIM_WAIT
-from effectonce.stores.sql.escapes import Watch, exempt, watch_over
+from effectonce.stores.sql.escapes import ENDED, Watch, exempt, watch_over
 from effectonce.stores.sql.locked import Locked
 from effectonce.stores.sql.rows import claim_values, held_values, lock_of, outcome_values
 
 if TYPE_CHECKING:
     from effectonce.stores.sql.ledger import SqlLedger
 
-NESTED = "it committed or rolled back the session of the guarded body around it"
 CLOSED = "it closed or invalidated the connection"
 FAILED = "a statement failed and was caught without a savepoint, so the database will not commit"
-ENDED = "it ended the transaction through the driver; the effect is unknown now"
 REMOVED = "it removed or closed the registry's session"
 
 ASK_FOR = 10.0
@@ -56,6 +54,7 @@ class SqlWork:
         self._watch: Watch | None = None
         self._in_body = ExitStack()
         self._in_doubt = False
+        self._driver: Any = None
 
     @property
     def connection(self) -> Connection:
@@ -64,9 +63,9 @@ class SqlWork:
         return self._connection
 
     @property
-    def driver(self) -> Any:
-        """The driver's connection."""
-        return self.connection.connection.dbapi_connection
+    def is_broken(self) -> bool:
+        """See `ports.Work.is_broken`."""
+        return self._driver is not None and bool(self._ledger.dialect.is_broken(self._driver))
 
     @property
     def session(self) -> Session:
@@ -82,7 +81,7 @@ class SqlWork:
         crashpoints.crash_point("claim.after")
         if isinstance(answer, Granted):
             self._granted = answer
-            self._in_doubt = self._committed is None and not self._allow_escape
+            self._in_doubt = not self._allow_escape
             self._start_watch()
         return answer
 
@@ -110,6 +109,8 @@ class SqlWork:
             problem = ledger.translated(error)
             if isinstance(problem, Locked):
                 return Refused(entry=None)
+            if ledger.dialect.is_aborted(error):
+                raise self._escaped(FAILED) from error
             raise problem from error
         except SQLAlchemyError as error:
             raise LedgerUnavailable(ledger=ledger.name, reason=type(error).__name__) from error
@@ -120,17 +121,25 @@ class SqlWork:
         if not self._allow_escape:
             watch_over(ledger.source.engine)
         registry = ledger.source.registry
-        if registry is None:
-            self._connection = ledger.source.engine.connect()
-            self._connection.begin()
-        else:
+        if registry is not None:
             self._callers = registry.registry() if registry.registry.has() else None
             registry.registry.clear()
             self._session = registry()
-            engine = ledger.source.engine
-            self._connection = self._session.connection(bind_arguments={"bind": engine})
-        ledger.dialect.begin(self._connection, wait=CLAIM_WAIT)
-        if ledger.dialect.is_autocommit(self.driver):
+        self._connect()
+
+    def _connect(self) -> None:
+        ledger, engine = self._ledger, self._ledger.source.engine
+        has_begun = False
+        if ledger.source.registry is None:
+            self._connection = engine.connect()
+            self._connection.begin()
+        else:
+            has_begun = self.session.in_transaction()
+            self._connection = self.session.connection(bind_arguments={"bind": engine})
+        self._driver = self._connection.connection.dbapi_connection
+        if not has_begun:
+            ledger.dialect.begin(self._connection, wait=CLAIM_WAIT)
+        if ledger.dialect.is_autocommit(self._driver):
             facts = {"ledger": ledger.name, "policy": "Transactional", "task": self._claim.key}
             raise LedgerUnsuitable(**facts, reason="its engine commits each statement by itself (AUTOCOMMIT)")
 
@@ -154,7 +163,7 @@ class SqlWork:
     def _start_watch(self) -> None:
         if not self._allow_escape:
             session = self._session if self._ledger.source.registry is not None else None
-            self._watch = Watch(self.connection, self._claim.key, session)
+            self._watch = Watch(self.connection, self._claim.key, self._ledger.dialect, session)
             self._in_body.enter_context(self._watch.body())
 
     def finish(self, outcome: Outcome) -> bool:
@@ -207,15 +216,32 @@ class SqlWork:
         if watch is not None and watch.how is not None:
             raise watch.error()
         self._check_registry()
-        connection = self.connection
-        if connection.closed or connection.invalidated:
-            raise self._escaped(CLOSED)
-        if self._ledger.dialect.has_failed(self.driver):
+        if self.is_broken:
+            raise LedgerUnavailable(ledger=self._ledger.name, reason="the connection broke in the body")
+        if self.connection.closed or self.connection.invalidated:
+            self._open_again()
+        if self._ledger.dialect.has_failed(self._driver):
             raise self._escaped(FAILED)
+        self._check_driver()
         self._flush()
         self._in_body.close()
-        if not self._allow_escape and not self._ledger.dialect.in_transaction(self.driver):
-            self._ledger.mark_unknown(self._claim.digest, self._claim.attempt)
+        self._check_driver()
+
+    def _open_again(self) -> None:
+        """Go on in a transaction of its own where the body was allowed to end the one it had."""
+        if not self._allow_escape:
+            raise self._escaped(CLOSED)
+        if self._ledger.source.registry is None and self._session is not None:
+            self._session.close()
+            self._session = None
+        try:
+            with self._ledger.errors():
+                self._connect()
+        except Locked as error:
+            raise LedgerUnavailable(ledger=self._ledger.name, reason="another writer holds it") from error
+
+    def _check_driver(self) -> None:
+        if not self._allow_escape and self._ledger.dialect.has_left(self._driver):
             raise self._escaped(ENDED)
 
     def _flush(self) -> None:
@@ -235,6 +261,8 @@ class SqlWork:
                 reason = "the connection broke before the commit"
                 raise LedgerUnavailable(ledger=self._ledger.name, reason=reason) from error
             raise
+        except PendingRollbackError as error:
+            raise self._escaped(FAILED) from error
 
     def _check_registry(self) -> None:
         registry, session = self._ledger.source.registry, self._session
@@ -299,8 +327,8 @@ class SqlWork:
         self._in_body.close()
         connection, session = self._connection, self._session
         watch = self._watch
-        if connection is not None and not connection.closed and connection.invalidated:
-            self._in_doubt = False
+        began, self._in_doubt = self._in_doubt, False
+        has_left = began and self._ledger.dialect.has_left(self._driver)
         with exempt(), self._own():
             if watch is not None and watch.how is not None and connection is not None:
                 with suppress(Exception):
@@ -317,7 +345,8 @@ class SqlWork:
                     registry.remove()
                 self._give_back_callers(registry)
         self._connection = None
-        self._leave_nothing()
+        if has_left or (began and self._committed is None and not self.is_broken):
+            self._leave_nothing()
 
     def _leave_nothing(self) -> None:
         """A body that failed after it had committed through the driver left an entry that says it is done.
@@ -325,10 +354,8 @@ class SqlWork:
         Nobody can tell how much of its work that commit took along: the entry becomes unknown. Where the body stayed
         in its transaction, as nearly all do, there is no entry.
         """
-        began, self._in_doubt = self._in_doubt, False
-        if began:
-            with suppress(LedgerUnavailable):
-                self._ledger.mark_unknown(self._claim.digest, self._claim.attempt)
+        with suppress(LedgerUnavailable):
+            self._ledger.mark_unknown(self._claim.digest, self._claim.attempt)
 
     def _give_back_callers(self, registry: Any) -> None:
         """A direct call leaves its caller's session as it was, pending work and all."""
@@ -338,39 +365,3 @@ class SqlWork:
 
     def _own(self) -> AbstractContextManager[None]:
         return self._watch.ours() if self._watch is not None else nullcontext()
-
-
-class NestedWork(SqlWork):
-    """The work of a guarded call inside a guarded body: a savepoint of the same transaction."""
-
-    _own_transaction = False
-
-    def __init__(
-        self, ledger: "SqlLedger", claim: Claim, *, outer: Work, granted: Granted | None, keep: float | None
-    ) -> None:
-        super().__init__(ledger, claim, granted=granted, allow_escape=True, keep=keep)
-        self._outer = outer
-        self._savepoint: Any = None
-
-    def _open(self) -> None:
-        self._session = self._outer.session
-        self._savepoint = self._outer.session.begin_nested()
-        # The savepoint is begun only when the session takes the connection: before our entry, not after it.
-        engine = self._ledger.source.engine if self._ledger.source.registry is not None else None
-        self._connection = self._outer.session.connection(bind_arguments={"bind": engine} if engine else None)
-
-    def _flush(self) -> None:
-        if not self._savepoint.is_active:
-            raise self._escaped(NESTED)
-        self._outer.session.flush()
-
-    def _commit(self) -> None:
-        self._savepoint.commit()
-        self._savepoint = None
-
-    def rollback(self) -> None:
-        """Undo this call's part."""
-        savepoint, self._savepoint = self._savepoint, None
-        if savepoint is not None and savepoint.is_active:
-            with suppress(SQLAlchemyError):
-                savepoint.rollback()
