@@ -323,9 +323,11 @@ def test_a_soft_time_limit_after_the_effect_is_settled_is_not_a_failure(app: Cel
     assert work.apply((1,)).get() == 2
 
 
-def test_two_extensions_in_one_process_keep_their_ledgers_apart(make_app: Callable[..., Celery]) -> None:
+def test_two_extensions_in_one_process_keep_their_ledgers_apart(
+    make_app: Callable[..., Celery], sqlite_url: str
+) -> None:
     one, other = make_app(), make_app()
-    first = EffectOnce(one, ledger="sqlite://")
+    first = EffectOnce(one, ledger=sqlite_url)
     second = EffectOnce(other, ledger="memory://other-extension")
 
     @other.task(name="inner", once=Leased("inner:{x}"))
