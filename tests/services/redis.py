@@ -59,7 +59,8 @@ class Redis(Server):
             "databases": DATABASES,
             "save": "",
             "appendonly": "yes",
-            "appendfsync": "everysec",
+            # "everysec" postpones a write while the disk is busy, and then a kill takes an answered one with it.
+            "appendfsync": "no",
             "daemonize": "no",
         }
         words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
