@@ -217,6 +217,7 @@ class SqlLedger(ShortTransactions):
 
     def ping(self) -> None:
         """See `ports.LedgerStore.ping`."""
+        _ = self.statements
         self._check_tables()
 
     def create_schema(self) -> None:
