@@ -108,6 +108,8 @@ def deferred(game: Game, world: World, at: int) -> Iterator[Move]:
         refusal = spent(world, "refusals")
         if game.keeps(Rule.COPY_IS_CONFIRMED):
             yield at, "cannot publish the copy, and gives the message back", rejected(game, refusal, at)
+            told = rejected(game, _copied(game, refusal, at), at)
+            yield at, "publishes a copy, is not told, and gives the message back", told
         else:
             yield at, "publishes a copy that is lost on its connection", acknowledging(refusal, at)
 
@@ -139,7 +141,9 @@ def owes(game: Game, world: World, at: int) -> Iterator[Move]:
     if game.ending is Ending.REPLACE and all(story.replacement is not Replacement.DONE for story in world.stories):
         linked = linked._replace(wrong="NoLoss: a link ran without the replacement's result")
     yield at, "sends the link", linked
-    yield from _refused_dispatch(game, world, at)
+    if world.budget.refusals:
+        yield at, "cannot send the link", _undispatched(game, spent(world, "refusals"), at)
+        yield at, "sends the link, and is not told", _undispatched(game, spent(linked, "refusals"), at)
 
 
 def linked(game: Game, world: World, at: int) -> Iterator[Move]:
@@ -147,17 +151,16 @@ def linked(game: Game, world: World, at: int) -> Iterator[Move]:
     stage = Stage.STORED if game.chord else Stage.COUNTED
     answer = Answer.FAILURE if game.ending is Ending.REMEMBERED else Answer.SUCCESS
     yield at, f"stores {answer.name}", _answered(world, at, answer, stage, keep=True)
-    yield from _refused_dispatch(game, world, at)
+    if world.budget.unstored:
+        unstored = spent(world, "unstored")
+        put_off = game.keeps(Rule.BACKEND_AWAY_DEFERS) and game.keeps(Rule.FAILED_DISPATCH_COMES_BACK)
+        yield at, "cannot store it", deferring(unstored, at) if put_off else _undispatched(game, unstored, at)
 
 
-def _refused_dispatch(game: Game, world: World, at: int) -> Iterator[Move]:
-    if not world.budget.refusals:
-        return
-    refusal = spent(world, "refusals")
-    if game.keeps(Rule.FAILED_DISPATCH_COMES_BACK):
-        yield at, "cannot continue, and gives the message back", rejected(game, refusal, at)
-    else:
-        yield at, "cannot continue", _only(refusal, at, Stage.GIVING_UP)
+def _undispatched(game: Game, world: World, at: int) -> World:
+    """Give the message of an effect back that is done; a mutant takes it for a failure."""
+    back = game.keeps(Rule.FAILED_DISPATCH_COMES_BACK)
+    return rejected(game, world, at) if back else _only(world, at, Stage.GIVING_UP)
 
 
 def stored(_: Game, world: World, at: int) -> Iterator[Move]:

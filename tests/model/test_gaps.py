@@ -1,7 +1,8 @@
-"""What the model found in the product: three faults that are mended, each missed when it is undone, and one gap.
+"""What the model found in the product: faults that are mended, each missed when it is undone, and gaps that are not.
 
-The gap is Celery's own: a hard time limit makes the main process acknowledge and store FAILURE, whatever the child has
-committed by then (DESIGN 4, rule 11: the exception is stated). The model says what giving the message back would mend.
+A gap is a rule in `games.NOT_YET`: its test shows what the product does without it, and that it would mend that.
+Of the hard time limit DESIGN 4 says that the exception is stated (rule 11): Celery's main process acknowledges and
+stores FAILURE, whatever the child has committed by then.
 """
 
 import pytest
@@ -68,3 +69,11 @@ def test_a_hard_time_limit_after_the_settlement_is_a_false_failure(
     game = Game(broker=broker, transactional=transactional, late_limits=True, budget=budget)
     breaks(game, "NoFalseFailure: FAILURE for work that is done")
     holds(game.with_rules(Rule.LIMIT_COMES_BACK), at_least=800)
+
+
+@POLICIES
+def test_a_backend_that_is_away_uses_up_deliveries(*, transactional: bool) -> None:
+    """What H19 is for the ledger; the queue drops the message of an effect whose part is not counted yet."""
+    away = Game(broker=RabbitMQ(limit=2), transactional=transactional, budget=Budget(unstored=3))
+    breaks(away, "NoLoss: m1 is gone")
+    holds(away.with_rules(Rule.BACKEND_AWAY_DEFERS))

@@ -103,8 +103,11 @@ def test_a_part_is_counted_though_its_child_died_after_success(game: Callable[..
 
 def test_work_that_is_done_does_not_fail_for_want_of_broker_or_backend(game: Callable[..., Game]) -> None:
     """A78: H12."""
-    refused = game(budget=Budget(refusals=1))
+    refused = game(budget=Budget(refusals=1, unstored=1))
     holds(refused)
+    breaks(
+        game(budget=Budget(unstored=1)).without(Rule.FAILED_DISPATCH_COMES_BACK), "NoFalseFailure: FAILURE and error"
+    )
     breaks(refused.without(Rule.FAILED_DISPATCH_COMES_BACK), "NoFalseFailure: FAILURE and error links for work")
 
 

@@ -152,6 +152,7 @@ class Recorder:
     """Stands in for a store, its work and the keeper; grants all, and records what it was asked."""
 
     name = "recorder"
+    is_broken = False
 
     def __init__(self) -> None:
         self.asked: list[str] = []

@@ -26,7 +26,7 @@ SIZES: Final[Mapping[str, tuple[int, ...]]] = {
     "a_remembered_failure_is_replayed_with_its_error_links": (1209, 885, 3763, 2313),
     "a_remembered_failure_may_meet_a_copy_of_its_message": (1008, 752, 3123, 1604),
     "the_ledger_may_be_away_at_any_step": (2872, 1737, 5512, 2522),
-    "broker_and_backend_may_refuse_at_any_step": (11479, 7476, 12555, 6490),
+    "broker_and_backend_may_refuse_at_any_step": (2898, 2361, 1325, 1089),
     "parts_of_a_chord_are_counted_whoever_dies": (1600, 1186, 2300, 1632),
     "others_may_be_skipped_and_nobody_is_because_of_itself": (6714, 4705, 7445, 4230),
     "a_message_without_continuation_ends_with_its_answer": (851, 624, 963, 667),
@@ -88,7 +88,7 @@ def test_the_ledger_may_be_away_at_any_step(game: Callable[..., Game], least: in
 
 
 def test_broker_and_backend_may_refuse_at_any_step(game: Callable[..., Game], least: int) -> None:
-    holds(game(budget=Budget(kills=1, early=1, refusals=1, retries=1)), at_least=least)
+    holds(game(budget=Budget(kills=1, refusals=1, unstored=1, retries=1)), at_least=least)
 
 
 def test_parts_of_a_chord_are_counted_whoever_dies(game: Callable[..., Game], least: int) -> None:

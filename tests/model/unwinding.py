@@ -20,8 +20,14 @@ def retrying(game: Game, world: World, at: int) -> Iterator[Move]:
     else:
         yield at, "publishes its retry", _sent(_published_retry(game, world, hand), at)
     if world.budget.refusals:
-        given = endings.rejected(game, let_go(game, spent(world, "refusals"), hand), at)
-        yield at, "cannot publish its retry: releases and gives the message back", given
+        refusal = spent(world, "refusals")
+        untold = _published_retry(game, refusal, hand)
+        yield at, "cannot publish its retry: gives the message back", _given_back(game, refusal, at)
+        yield at, "publishes its retry, is not told, and gives the message back", _given_back(game, untold, at)
+
+
+def _given_back(game: Game, world: World, at: int) -> World:
+    return endings.rejected(game, let_go(game, world, world.hands[at]), at)
 
 
 def retry_sent(game: Game, world: World, at: int) -> Iterator[Move]:

@@ -127,7 +127,7 @@ class Budget(NamedTuple):
     """How many of each fault may still come.
 
     *early*: redeliveries while the holder still runs. *sleeps*: leases that end while the holder lives. *outages*
-    of the ledger, *failures* of a body, *refusals* by the broker or the result backend, hard time *limits*.
+    of the ledger, *failures* of a body, *refusals* by the broker, *unstored* results, hard time *limits*.
     """
 
     kills: int = 0
@@ -137,6 +137,7 @@ class Budget(NamedTuple):
     failures: int = 0
     outages: int = 0
     refusals: int = 0
+    unstored: int = 0
     limits: int = 0
     reopens: int = 0
 
