@@ -18,7 +18,10 @@ TWINS = {"defer.before", "defer.after"}
 """Points that only a delivery passes which meets another at work."""
 
 DEATHS = {"takeover.after": 2}
-"""How often the flow dies by itself on its way: a first delivery of a transactional task leaves no claim behind."""
+"""Points that need a claim whose holder died, and how often the flow dies by itself on its way there.
+
+A first delivery of a transactional task leaves no claim behind.
+"""
 
 OVERDUE = {"rescue.before", "rescue.after"}
 """Points of the rescuer: they need a claim whose holder and message are gone."""
@@ -30,6 +33,7 @@ class Run:
 
     point: str
     order: str
+    queue: str
     worker: Worker
     calls: list[AsyncResult] = field(default_factory=list)
 
@@ -41,6 +45,7 @@ class Matrix:
         self._policy = policy
         self._shop = Shop(fleet, pair, pool=pool, settings={"SHOP_LEASE": str(LEASE)}, app="tests.crash.flows")
         self._runs: list[Run] = []
+        self._passed_by: list[str] = []
 
     def __enter__(self) -> Self:
         self._shop.reset()
@@ -62,10 +67,15 @@ class Matrix:
             queues=[queue],
             env={"EFFECTONCE_CRASH": point, "EFFECTONCE_CRASH_ONCE": str(self._death(point)), "FLOW_QUEUE": queue},
         )
-        run = Run(point, order, worker)
+        run = Run(point, order, queue, worker)
         self._runs.append(run)
         if point in OVERDUE:
             self._leave_a_claim()
+        self._send(run)
+        return run
+
+    def _send(self, run: Run) -> None:
+        point, order, queue = run.point, run.order, run.queue
         link = self._shop.task("linked").s(order).set(queue=queue)
         for _ in range(2 if point in TWINS else 1):
             flow = self._shop.task(self._policy)
@@ -73,7 +83,12 @@ class Matrix:
             if point in TWINS and self._policy == "charge":
                 told["pause"] = 1
             run.calls.append(flow.apply_async((order,), told, queue=queue, link=link))
-        return run
+
+    def _send_another(self, run: Run) -> None:
+        """One more order: the rescuer was there before the takeover, and released the claim of the dead (rule 17)."""
+        self._passed_by += [f"{run.point} was passed by, and: {words}" for words in self._wrong(run)]
+        run.order, run.calls = str(int(run.order) + 1000), []
+        self._send(run)
 
     def watch(self, runs: list[Run]) -> None:
         """Start dead workers again until every point was passed, every call has ended, and nothing is claimed."""
@@ -82,22 +97,30 @@ class Matrix:
             for run in runs:
                 if not run.worker.is_running:
                     run.worker.start()
+                if run.point in DEATHS and not self._death(run.point).exists() and self._has_ended(run):
+                    self._send_another(run)
             time.sleep(0.1)
 
     def _is_over(self, run: Run) -> bool:
+        return self._death(run.point).exists() and self._has_ended(run)
+
+    def _has_ended(self, run: Run) -> bool:
         linked = self._shop.outside(f"linked:{run.order}")
-        return self._death(run.point).exists() and bool(linked) and all(call.ready() for call in run.calls)
+        return bool(linked) and all(call.ready() for call in run.calls)
 
     def judge(self, run: Run) -> list[str]:
         """What is wrong with a run, in words."""
+        nobody = [] if self._death(run.point).exists() else ["nobody died there"]
+        stuck = ["an entry is stuck"] if self._claimed() else []
+        return [f"{run.point}: {words}" for words in [*nobody, *stuck, *self._wrong(run), *self._passed_by]]
+
+    def _wrong(self, run: Run) -> list[str]:
         found = {
-            "nobody died there": not self._death(run.point).exists(),
             "a call did not succeed": [call.state for call in run.calls if call.state != "SUCCESS"],
             f"the link went out {len(self._keys('linked', run))} times": len(self._keys("linked", run)) != 1,
             f"effects: {self._effects(run)}": self._effects(run) != 1,
-            "an entry is stuck": self._claimed(),
         }
-        return [f"{run.point}: {words}" for words, wrong in found.items() if wrong]
+        return [words for words, wrong in found.items() if wrong]
 
     def _effects(self, run: Run) -> int:
         if self._policy == "charge":

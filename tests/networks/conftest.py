@@ -2,7 +2,7 @@
 
 The test itself sends and looks over the direct way. A module's shops outlive its tests; leases are so long that no
 test can wait for the end of one by mistake, unless the module says otherwise (``LEASE``; ``OPTIONS`` of the worker;
-``QUERY`` of its ledger's URL).
+``QUERY`` of its ledger's URL; ``CONCURRENCY``).
 """
 
 import itertools
@@ -11,8 +11,10 @@ from contextlib import ExitStack
 from typing import Any
 
 import pytest
+from celery.result import AsyncResult
 
 from effectonce.lab.processes import Worker
+from effectonce.lab.reaper import Reaper
 from tests.integration.worker.harness import Shop
 from tests.networks.proxy import Proxy
 from tests.services import Fleet
@@ -23,11 +25,15 @@ _orders = itertools.count(1)
 class Market(Shop):
     """A shop with two networks between its workers and their servers."""
 
-    def __init__(self, fleet: Fleet, pair: str, *, lease: float, options: tuple[str, ...], query: str) -> None:
+    def __init__(
+        self, fleet: Fleet, pair: str, *, lease: float, options: tuple[str, ...], query: str, concurrency: int
+    ) -> None:
         super().__init__(fleet, pair, settings={"SHOP_LEASE": str(lease)})
         self.lease = lease
         self.options = options
         self.query = query
+        self.concurrency = concurrency
+        self._reaper = Reaper()
         self.broker = Proxy(self.env["SHOP_BROKER"])
         self.ledger = Proxy(self.env["SHOP_LEDGER"])
 
@@ -35,8 +41,22 @@ class Market(Shop):
         """One more worker, behind the networks."""
         spoiled = {"SHOP_BROKER": self.broker.url, "SHOP_LEDGER": self.ledger.url + self.query}
         return super().add(
-            **{"concurrency": 1, "options": self.options, **options, "env": {**spoiled, **options.get("env", {})}}
+            **{
+                "concurrency": self.concurrency,
+                "options": self.options,
+                **options,
+                "env": {**spoiled, **options.get("env", {})},
+            }
         )
+
+    def supervise(self, results: list[AsyncResult]) -> None:
+        """Wait for results; start a worker again that ended, as kombu 5.7 makes it when Redis refuses it."""
+
+        def ready() -> bool:
+            self.start()
+            return all(result.ready() for result in results)
+
+        self.wait(ready, "all results are there")
 
     def reset(self) -> None:
         """Heal both networks, and forget the rest."""
@@ -51,6 +71,7 @@ class Market(Shop):
         super().close()
         self.broker.close()
         self.ledger.close()
+        self._reaper.close()
 
 
 @pytest.fixture(scope="module")
@@ -60,10 +81,11 @@ def markets(request: pytest.FixtureRequest, fleet: Fleet) -> Iterator[Callable[[
     lease = getattr(request.module, "LEASE", 60.0)
     options = getattr(request.module, "OPTIONS", ())
     query = getattr(request.module, "QUERY", "")
+    concurrency = getattr(request.module, "CONCURRENCY", 1)
 
     def market(pair: str) -> Market:
         if pair not in opened:
-            opened[pair] = Market(fleet, pair, lease=lease, options=options, query=query)
+            opened[pair] = Market(fleet, pair, lease=lease, options=options, query=query, concurrency=concurrency)
         return opened[pair]
 
     yield market

@@ -1,5 +1,7 @@
-"""Included by workers that are to give up soon: they ask about an uncertain commit for a second instead of ten."""
+"""Included by workers that are to give up soon, on an uncertain commit and on a broker that does not confirm."""
 
+from effectonce.app import copies
 from effectonce.stores.sql import work
 
 work.ASK_FOR = 1.0
+copies.PATIENCE = 1.0

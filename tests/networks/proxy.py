@@ -188,6 +188,7 @@ class Proxy:
         self.rules: list[Rule] = []
         self.links: set[Link] = set()
         self.forgotten: list[socket.socket] = []
+        self.refused = 0
         self._refusing = self._closing = False
         self._commands: list[tuple[Callable[[], None], Future[None]]] = []
         self._bell, self._ear = socket.socketpair()
@@ -259,6 +260,7 @@ class Proxy:
     def _accept(self) -> None:
         client, _ = self._listener.accept()
         if self._refusing:
+            self.refused += 1
             _close(client, reset=True)
             return
         try:

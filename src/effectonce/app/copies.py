@@ -6,11 +6,14 @@ Celery sets none on RabbitMQ, where the copy and the acknowledgement travel on t
 crash in between there are two messages of one identity, and the ledger lets one of them act.
 """
 
+import inspect
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any, Final
 
+from kombu.messaging import Producer
 from kombu.pools import producers
 from kombu.serialization import dumps
 
@@ -26,8 +29,12 @@ _LEAKED: Final = (
 )
 
 
+PATIENCE: float = 30.0
+"""Seconds to wait for the broker's word that it has a message; then it is taken for away."""
+
+
 class Confirmed:
-    """Producers whose publish returns when the broker has the message; one pool a process."""
+    """Producers whose publish returns when the broker has the message, or fails in time; one pool a process."""
 
     def __init__(self, app: Any) -> None:
         self._app = app
@@ -35,19 +42,46 @@ class Confirmed:
         self._pid = 0
         self._connection: Any = None
 
-    def acquire(self) -> Any:
-        """A context with a producer that confirms."""
-        return producers[self._conn()].acquire(block=True)
+    @contextmanager
+    def acquire(self) -> Iterator[Any]:
+        """A producer that confirms.
+
+        After an error its connection is given up: a confirmation that comes late would pass for that of the next
+        message.
+        """
+        with producers[self._conn()].acquire(block=True) as producer:
+            try:
+                yield producer
+            except Exception:
+                with suppress(Exception):
+                    producer.connection.collect()
+                raise
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What a publish is given so that it does not wait for ever (RabbitMQ, where kombu knows it)."""
+        return {"confirm_timeout": PATIENCE} if _knows_timeout() else {}
 
     def _conn(self) -> Any:
         if self._pid != os.getpid():
             with self._lock:
                 connection = self._app.connection_for_write()
-                if connection.transport.driver_type == "amqp":
-                    options = {**(connection.transport_options or {}), "confirm_publish": True}
-                    connection.transport_options = options
+                given, driver = connection.transport_options or {}, connection.transport.driver_type
+                if driver == "amqp":
+                    connection.transport_options = {**given, "confirm_publish": True}
+                elif driver == "redis":
+                    connection.transport_options = {**_impatient(), **given}
                 self._connection, self._pid = connection, os.getpid()
         return self._connection
+
+
+def _impatient() -> dict[str, Any]:
+    """Options of the Redis transport, whose publish is confirmed by its reply; by itself it waits for ever."""
+    return {"socket_timeout": PATIENCE, "socket_connect_timeout": PATIENCE, "socket_keepalive": True}
+
+
+def _knows_timeout() -> bool:
+    return "confirm_timeout" in inspect.signature(Producer.publish).parameters
 
 
 def put_off(confirmed: Confirmed, task: Any, request: Any, *, delay: float) -> None:
@@ -76,7 +110,13 @@ def _send_again(confirmed: Confirmed, task: Any, request: Any, *, countdown: flo
     options["headers"] = {**options.get("headers", {}), **changed}
     with confirmed.acquire() as producer:
         task.app.send_task(
-            task.name, args, kwargs, producer=producer, countdown=countdown, add_to_parent=False, **options
+            task.name,
+            args,
+            kwargs,
+            producer=producer,
+            countdown=countdown,
+            add_to_parent=False,
+            **{**options, **confirmed.options},
         )
 
 
@@ -99,7 +139,7 @@ def kept_back(
     def publish() -> None:
         crashpoints.crash_point("retry.before_publish")
         with confirmed.acquire() as producer:
-            send(producer, name, message, **options)
+            send(producer, name, message, **{**options, **confirmed.options})
         crashpoints.crash_point("retry.after_publish")
 
     return publish

@@ -64,7 +64,7 @@ def _divert(  # noqa: PLR0917 - the arguments of the seam itself
         if guard is not None and guard.takes_parent_key:
             header = f"{frame.claim.digest.hex()}#{frame.next_send()}"
             _header(options, message, requests.PARENT, header)
-    return _send(send, producer, name, message, options)
+    return _send(once, send, producer, name, message, options)
 
 
 def _keys_to_headers(name: str, message: Any, options: dict[str, Any], *, guarded: Any) -> None:
@@ -157,12 +157,16 @@ class Described:
         self.headers = headers
 
 
-def _send(send: Send, producer: Any, name: str, message: Any, options: dict[str, Any]) -> Any:
+def _send(  # noqa: PLR0917 - the arguments of the seam itself
+    once: "EffectOnce", send: Send, producer: Any, name: str, message: Any, options: dict[str, Any]
+) -> Any:
+    """Send; a continuation with confirmation, since its effect counts as continued after it."""
     task = get_current_task()
     duty = duty_of(task.request) if task is not None else None
     if duty is None:
         return send(producer, name, message, **options)
     try:
-        return send(producer, name, message, **options)
+        with once.confirmed.acquire() as confirming:
+            return send(confirming, name, message, **{**options, **once.confirmed.options})
     except Exception as error:
         raise Reject(error, requeue=True) from error
