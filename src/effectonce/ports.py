@@ -198,6 +198,13 @@ class TransactionalStore(LedgerStore, Protocol):
         """Open the work of a guarded call made inside *outer*'s body, as a savepoint of the same transaction."""
         ...
 
+    def holder(self, digest: bytes) -> str | None:
+        """Which session of the database holds the key now, in words for a person.
+
+        None when nobody does, and where the database cannot tell.
+        """
+        ...
+
     def is_conflict(self, error: BaseException) -> bool:
         """Tell whether an error out of a body means that its transaction is to be run again (rule 13)."""
         ...

@@ -20,6 +20,7 @@ from celery.app.task import Task
 from effectonce.app.call import inner_door, outer_door
 from effectonce.app.frames import current_frame
 from effectonce.app.guard import body_signature
+from effectonce.app.tracing import Tracer
 from effectonce.app.worker_request import guarded_request
 from effectonce.domain.policies import Policy
 
@@ -64,6 +65,7 @@ def give_doors(once: "EffectOnce", cls: Any) -> None:
         cls.__call__ = _guarded_call(once, cls)
         cls.on_replace = _guarded_replace(cls)
         cls.Request = guarded_request(cls.Request)
+        cls.__trace__ = Tracer()
 
 
 def _guarded_replace(cls: Any) -> Callable[..., Any]:

@@ -17,6 +17,7 @@ A direct or eager call has no message: it waits, and then raises.
 
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from celery.app.task import Context
@@ -24,7 +25,6 @@ from celery.exceptions import Ignore, Reject, Retry, SoftTimeLimitExceeded
 from kombu.exceptions import EncodeError
 
 from effectonce.app import endings
-from effectonce.app.continuation import Duty, owe
 from effectonce.app.frames import Frame, current_frame, within
 from effectonce.app.guard import Guard
 from effectonce.app.requests import read_delivery
@@ -95,8 +95,8 @@ def _go(frame: Frame, plain: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     except Ignore:
         _settle_or_put_off(frame, frame.attempt.ignored)
         raise
-    except Reject:
-        _settle(frame.attempt.abandoned)
+    except Reject as reject:
+        (_settle if reject.requeue else partial(_settle_or_put_off, frame))(frame.attempt.abandoned)
         raise
     except SoftTimeLimitExceeded:
         if not frame.attempt.is_done:
@@ -110,7 +110,7 @@ def _go(frame: Frame, plain: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         _settle(frame.attempt.abandoned)
         raise
     if frame.attempt.granted is not None:
-        _owe(frame, continues=frame.delivery.continues)
+        _owe(frame, continues=frame.delivery.continues, succeeded=True)
     return result
 
 
@@ -143,10 +143,10 @@ def _signalled(frame: Frame, signal: Signal) -> Any:
         case Refusal():
             return endings.refused(frame, signal.verdict)
         case Remembered():
-            _owe(frame, continues=frame.delivery.fails_on)
+            _owe(frame, continues=frame.delivery.fails_on, succeeded=False)
             raise signal.error from None
         case Raised():
-            _settle(frame.attempt.failed)
+            _settle_or_put_off(frame, frame.attempt.failed)
             raise signal.error from signal.error.__cause__
         case Away():
             if not isinstance(signal.error, CommitUncertain):  # a release would wait for that very commit
@@ -170,7 +170,7 @@ def _retry(frame: Frame) -> None:
         try:
             publish()
         except (EncodeError, TypeError, ValueError) as error:
-            _settle(frame.attempt.failed)
+            _settle_or_put_off(frame, frame.attempt.failed)
             raise Reject(error, requeue=False) from error
         except Exception as error:
             _settle(frame.attempt.abandoned)
@@ -184,15 +184,6 @@ def _settle(ending: Callable[[], None]) -> None:
         ending()
 
 
-def _owe(frame: Frame, *, continues: bool) -> None:
-    delivery, claim = frame.delivery, frame.claim
-    if not delivery.task_id:
-        return
-    duty = Duty(
-        ledger=frame.guard.once.ledger,
-        digest=claim.digest,
-        attempt=claim.attempt,
-        marked=continues,
-        eager=not delivery.deferrable,
-    )
-    owe(frame.task, frame.request, duty)
+def _owe(frame: Frame, *, continues: bool, succeeded: bool) -> None:
+    claim = frame.claim
+    endings.owed(frame, digest=claim.digest, attempt=claim.attempt, marked=continues, succeeded=succeeded)

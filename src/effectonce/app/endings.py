@@ -6,7 +6,9 @@ the broker cannot take the copy, the delivery is given back (`Reject`), which le
 
 import random
 import time
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any, Final, NoReturn, assert_never
 
 from celery import states
@@ -33,10 +35,14 @@ from effectonce.errors import (
     ResultNotKept,
 )
 from effectonce.events import Name
+from effectonce.ports import is_transactional
 from effectonce.runtime.signals import Fenced
 
 HELD: Final = "HELD"
 """The state of a task whose message waits for a person."""
+
+STAYS_BUSY: Final = 3
+"""Deferrals after which a delivery asks who holds its key."""
 
 
 def refused(frame: Frame, verdict: Verdict) -> Any:
@@ -157,13 +163,27 @@ def _busy(frame: Frame, busy: Busy) -> NoReturn:
 
 
 def _busy_again(frame: Frame, busy: Busy, *, why: str) -> NoReturn:
-    delay = busy_delay(
+    _put_off(frame, _delay(frame, busy), why=why, **_holder(frame, busy))
+
+
+def _delay(frame: Frame, busy: Busy) -> float:
+    return busy_delay(
         wait=busy.wait,
         deferrals=frame.delivery.deferrals,
         jitter=random.random(),  # noqa: S311 - jitter, not a secret
         cap=frame.guard.once.longest_delay,
     )
-    _put_off(frame, delay, why=why)
+
+
+def _holder(frame: Frame, busy: Busy) -> dict[str, Any]:
+    """Who holds a key that stays busy without a lease; a person can end that session of the database (rule 2)."""
+    if busy.wait is not None or frame.delivery.deferrals < STAYS_BUSY:
+        return {}
+    ledger, holder = frame.guard.once.ledger, None
+    if is_transactional(ledger):
+        with suppress(LedgerUnavailable):
+            holder = ledger.holder(frame.claim.digest)
+    return {} if holder is None else {"holder": holder}
 
 
 def _busy_error(frame: Frame, busy: Busy) -> EffectBusy:
@@ -188,9 +208,9 @@ def _put_off_chunk(frame: Frame, busy: Busy) -> None:
     raise Ignore(message)
 
 
-def _put_off(frame: Frame, delay: float, *, why: str) -> NoReturn:
+def _put_off(frame: Frame, delay: float, *, why: str, **facts: Any) -> NoReturn:
     _send_copy(frame.guard.once, frame.task, frame.request, delay)
-    frame.guard.happened(frame, Name.EFFECT_DEFERRED, why=why, seconds=round(delay, 2))
+    frame.guard.happened(frame, Name.EFFECT_DEFERRED, why=why, seconds=round(delay, 2), **facts)
     message = f"effect {frame.claim.key}: {why}; a copy of this message comes in {delay:.1f} s"
     raise Ignore(message)
 
@@ -263,15 +283,30 @@ def _held_error(frame: Frame, entry: Entry, state: State) -> EffectHeld:
 
 
 def _owe(frame: Frame, entry: Entry, *, marked: bool) -> None:
-    if frame.delivery.task_id:
-        duty = Duty(
-            ledger=frame.guard.once.ledger,
-            digest=entry.digest,
-            attempt=entry.attempt,
-            marked=marked,
-            eager=not frame.delivery.deferrable,
-        )
-        owe(frame.task, frame.request, duty)
+    succeeded = entry.state is not State.FAILED
+    owed(frame, digest=entry.digest, attempt=entry.attempt, marked=marked, succeeded=succeeded)
+
+
+def owed(frame: Frame, *, digest: bytes, attempt: bytes, marked: bool, succeeded: bool) -> None:
+    """Let this delivery owe what goes on from an effect that is settled; a call without a message owes nothing."""
+    if not frame.delivery.task_id:
+        return
+    duty = Duty(
+        ledger=frame.guard.once.ledger,
+        digest=digest,
+        attempt=attempt,
+        marked=marked,
+        eager=not frame.delivery.deferrable,
+        succeeded=succeeded,
+        copy=partial(_copy_later, frame),
+    )
+    owe(frame.task, frame.request, duty)
+
+
+def _copy_later(frame: Frame) -> None:
+    delay = _delay(frame, Busy(wait=None, own=True))
+    put_off(frame.guard.once.confirmed, frame.task, frame.request, delay=delay)
+    frame.guard.happened(frame, Name.EFFECT_DEFERRED, why="continuation", seconds=round(delay, 2))
 
 
 def _happened(frame: Frame, entry: Entry) -> None:

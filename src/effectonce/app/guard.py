@@ -76,14 +76,14 @@ class Guard:
             guard=self,
             key=key,
             fingerprint=fingerprint,
-            claim=self._claim(key, delivery, fingerprint.to_bytes()),
+            claim=self._claim(task, request, key, delivery, fingerprint.to_bytes()),
             delivery=delivery,
             outer=outer,
         )
         frame.attempt = self._attempt(frame)
         return frame
 
-    def _claim(self, key: Key, delivery: Delivery, fingerprint: bytes) -> Claim:
+    def _claim(self, task: Any, request: Any, key: Key, delivery: Delivery, fingerprint: bytes) -> Claim:
         settings, policy = self.once.settings, self.policy
         return Claim(
             digest=key.digest,
@@ -97,6 +97,7 @@ class Guard:
             keep=_or(policy.keep_seconds, settings.keep_seconds),
             retries=delivery.retries,
             reenter=delivery.reenter,
+            time_limit=_time_limit(task, request),
         )
 
     def _attempt(self, frame: Frame) -> LeasedAttempt | TransactionalAttempt:
@@ -173,6 +174,13 @@ def ignores_result(task: Any, request: Any) -> bool:
     """Whether nobody will read the result: the call's own word before the task's."""
     said = vars(request).get("ignore_result") if hasattr(request, "__dict__") else None
     return bool(task.ignore_result if said is None else said)
+
+
+def _time_limit(task: Any, request: Any) -> float | None:
+    """The hard time limit of this call in seconds: the message's own, the task's, or the app's; None without one."""
+    own = (request.timelimit or (None,))[0]
+    limit = own or task.time_limit or task.app.conf.task_time_limit
+    return float(limit) if limit else None
 
 
 def _or(value: Any, default: Any) -> Any:

@@ -9,7 +9,7 @@ that installing reads no configuration. Here
 * a retry of the body in this frame is kept back until the body is unwound, and gets its fence (rule 5);
 * a replacement with the same key is noticed (rule 5);
 * a child without a key of its own gets its parent's key and its ordinal;
-* a continuation that cannot be sent ends as a requeued message, not as a failure of work that is done (rule 6).
+* a continuation that cannot be sent is left to a copy, and is no failure of work that is done (rule 6).
 """
 
 import uuid
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from celery import signature
 from celery._state import get_current_task
-from celery.exceptions import Reject
+from kombu.exceptions import EncodeError
 
 from effectonce.app import requests
 from effectonce.app.continuation import duty_of
@@ -165,8 +165,12 @@ def _send(  # noqa: PLR0917 - the arguments of the seam itself
     duty = duty_of(task.request) if task is not None else None
     if duty is None:
         return send(producer, name, message, **options)
+    if duty.is_put_off:
+        return None
     try:
         with once.confirmed.acquire() as confirming:
             return send(confirming, name, message, **{**options, **once.confirmed.options})
-    except Exception as error:
-        raise Reject(error, requeue=True) from error
+    except EncodeError:
+        raise
+    except Exception as error:  # noqa: BLE001 - each broker has its own
+        return duty.put_off(error)

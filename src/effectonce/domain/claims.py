@@ -32,6 +32,7 @@ class Claim:
     *digest* (16 bytes) names the effect, *key* is its readable form. *attempt* (8 random bytes) names this attempt.
     *identity* (16 bytes) names the message: id, task name and nesting, since a replaced task keeps its id.
     *lease* and *keep* are seconds; *keep* is None for ever. *reenter* is the fence that a retry brings along.
+    *time_limit*: seconds after which Celery kills the body, None where it does not.
     """
 
     digest: bytes
@@ -45,6 +46,12 @@ class Claim:
     keep: float | None = None
     retries: int = 0
     reenter: int | None = None
+    time_limit: float | None = None
+
+    @property
+    def longest_silence(self) -> float | None:
+        """Seconds that a holder may leave its transaction alone; a longer silence is that of a frozen one (rule 2)."""
+        return None if self.time_limit is None else self.time_limit + self.lease
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -359,3 +359,23 @@ def test_a_ledger_that_cannot_serve_a_task_starts_no_retry(postgresql_url: str) 
 
     assert isinstance(work.apply((1,)).result, LedgerUnsuitable)
     assert retried == []
+
+
+def test_a_body_may_report_its_state_to_a_backend_in_the_ledgers_database(postgresql_url: str) -> None:
+    """What Celery's own backend commits there is a message to whoever watches, no part of the work."""
+    shared = set(_state._on_app_finalizers)
+    app = Celery("reports", broker="memory://", backend=f"db+{postgresql_url}", set_as_current=False)
+    once = EffectOnce(app, ledger=postgresql_url)
+    once.ledger.create_schema()
+
+    @app.task(bind=True, name="work", once=Transactional("k:{x}"))
+    def work(self: Any, x: int) -> str:
+        self.update_state(task_id="a report", state="PROGRESS", meta={"x": x})
+        once.connection.execute(sa.text("create table written (x int)"))
+        return "done"
+
+    assert work.apply((1,)).get() == "done"
+    assert app.AsyncResult("a report").state == "PROGRESS"
+    once.ledger.close()
+    app.close()
+    _state._on_app_finalizers.intersection_update(shared)

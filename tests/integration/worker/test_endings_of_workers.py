@@ -47,3 +47,19 @@ def test_a_message_that_comes_again_after_a_broken_connection_waits_for_its_firs
     assert result.get(timeout=60)
     shop.wait_log("effect.replayed")
     assert shop.bodies(f"{task}:15") == 1
+
+
+@pytest.mark.parametrize("pair", ["redis+postgresql"])
+def test_a_frozen_worker_loses_its_key_when_the_time_limit_and_a_lease_are_over(shop: Shop, pair: str) -> None:
+    """H10: worker and child are stopped, so nobody on that machine enforces the limit; PostgreSQL ends the session."""
+    shop.shut("charge-10")
+    frozen = shop.start()
+    result = shop.send("charge", 10, time_limit=3)
+    shop.wait_at("charge-10")
+    frozen.pause()
+    shop.open("charge-10")
+    shop.add()
+    assert result.get(timeout=60) == "charged 10"
+    frozen.resume()
+    wait_drained(shop)
+    assert shop.effects() == {10: 1}

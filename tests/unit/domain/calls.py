@@ -1,6 +1,7 @@
 """Short ways to name a call's effect, shared by the tests of keys and fingerprints."""
 
 import inspect
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -34,3 +35,8 @@ def print_of(body: Callable[..., Any], *args: Any, policy: Policy | None = None,
 
 def one_part(part: Any) -> None:
     """The body of a task with one parameter."""
+
+
+def named(value: object) -> str:
+    """A value as part of a test's name, which is the same in each process."""
+    return re.sub(r" at 0x\w+", "", repr(value))

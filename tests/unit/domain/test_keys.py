@@ -4,7 +4,7 @@ import pytest
 
 from effectonce.domain.policies import MESSAGE, Leased, Transactional
 from effectonce.errors import KeyInvalid, KeyMissing, PolicyInvalid
-from tests.unit.domain.calls import key_for, key_of, one_part, source
+from tests.unit.domain.calls import key_for, key_of, named, one_part, source
 
 CHARGE = Transactional("charge:{order_id}:{amount}")
 
@@ -67,7 +67,7 @@ def test_a_callable_gets_the_same_arguments() -> None:
     assert key_of(source(gather, Leased(all_of)), 1, 5, 6, x=7).text == "shop.charge:1:5:6:[third,3]:[x,7]"
 
 
-@pytest.mark.parametrize("made", [None, "", (), ("a", None), ("",), 1.5, object(), [{1}]], ids=repr)
+@pytest.mark.parametrize("made", [None, "", (), ("a", None), ("",), 1.5, object(), [{1}]], ids=named)
 def test_a_callable_that_makes_no_key_is_refused(made: Any) -> None:
     with pytest.raises(KeyInvalid):
         key_for(lambda part: (part, made)[1], 1)
@@ -133,7 +133,7 @@ def test_a_key_at_the_call_that_was_promised_must_come() -> None:
 
 
 @pytest.mark.parametrize("header", ["at_call", "http", "tick", "parent", "generation"])
-@pytest.mark.parametrize("value", ["", 3, ["x"]], ids=repr)
+@pytest.mark.parametrize("value", ["", 3, ["x"]], ids=named)
 def test_a_header_that_is_no_text_is_refused(header: str, value: Any) -> None:
     with pytest.raises(KeyInvalid):
         key_of(source(one_part, Leased()), 1, headers={"parent": "p", header: value})

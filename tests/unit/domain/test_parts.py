@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 
 from effectonce.errors import KeyInvalid
-from tests.unit.domain.calls import key_for
+from tests.unit.domain.calls import key_for, named
 
 ID = UUID("0b9c2f70-84d6-4d38-8f07-90534da92a24")
 
@@ -99,7 +99,7 @@ class Reducible:
         (Point(1, 2), f"k:<{Point.__module__}.Point {{x:1,y:2}}>"),
         (2**70, f"k:{2**70}"),
     ],
-    ids=repr,
+    ids=named,
 )
 def test_a_part_is_readable(value: Any, text: str) -> None:
     assert str(key_for("k:{part}", value)) == text
@@ -137,7 +137,7 @@ def test_values_of_different_types_are_different_effects() -> None:
         (Point(1, 2, seen=1), Point(1, 2, seen=2)),
         ("\ud83d\ude00", "\U0001f600"),
     ],
-    ids=repr,
+    ids=named,
 )
 def test_values_of_one_meaning_are_one_effect(value: Any, same: Any) -> None:
     assert key_for("k:{part}", value) == key_for("k:{part}", same)
@@ -165,7 +165,7 @@ def test_values_of_one_meaning_are_one_effect(value: Any, same: Any) -> None:
         ({1: "a", "1": "b"}, "become one in JSON"),
         (iter([1]), "same in every process"),
     ],
-    ids=repr,
+    ids=named,
 )
 def test_a_part_that_cannot_name_an_effect_is_refused(value: Any, reason: str) -> None:
     with pytest.raises(KeyInvalid, match=reason) as raised:

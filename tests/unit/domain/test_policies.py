@@ -10,6 +10,7 @@ import pytest
 
 from effectonce.domain.policies import MESSAGE, UNSET, Leased, Policy, Transactional
 from effectonce.errors import PolicyInvalid
+from tests.unit.domain.calls import named
 
 
 def charge(order_id: int, amount: int = 0) -> None: ...
@@ -53,7 +54,7 @@ def test_the_error_names_the_task_and_every_fault() -> None:
         Leased(fingerprint=()),
         Leased(max_takeovers=UNSET, keep=UNSET, lease=UNSET, mode=UNSET),
     ],
-    ids=repr,
+    ids=named,
 )
 def test_a_good_policy_passes(policy: Policy) -> None:
     assert faults(policy) == []
@@ -95,7 +96,7 @@ def test_a_good_policy_passes(policy: Policy) -> None:
         ({"fingerprint": ("amont",)}, ["'amont'", "did you mean 'amount'?"]),
         ({"fingerprint": (1,)}, ["fingerprint=(1,)"]),
     ],
-    ids=repr,
+    ids=named,
 )
 def test_a_bad_option_is_named_with_what_would_be_right(options: dict[str, Any], words: list[str]) -> None:
     found = faults(Leased("charge:{order_id}", **options))
@@ -138,7 +139,7 @@ def test_a_huge_number_of_seconds_is_no_crash() -> None:
         (lambda order_id, customer: (order_id, customer, 0), []),
         (lambda order_id, customer, amount: (order_id, customer, amount), ["cannot be called"]),
     ],
-    ids=repr,
+    ids=named,
 )
 def test_a_bad_key_is_named_with_what_would_be_right(key: Any, words: list[str]) -> None:
     found = faults(Transactional(key))

@@ -27,7 +27,13 @@ class Dialect(Protocol):
     """SQL: the same for the effect of the row with this ``digest``."""
 
     mortal: str
-    """SQL: true; from here on the server soon notices that the machine of this transaction is gone (hole H10)."""
+    """SQL: true; from here on the server ends a transaction whose machine is gone (hole H10) or frozen.
+
+    ``:silence`` is the longest silence that is no freeze, in milliseconds, or null.
+    """
+
+    holder: str | None
+    """SQL: who holds the try-lock with the halves ``:high`` and ``:low``; None where it cannot be told."""
 
     takes_arrays: bool
     """Whether one statement can be given a list of rows."""
@@ -100,7 +106,17 @@ class PostgreSQL:
     mortal = (
         "set_config('tcp_keepalives_idle', '30', true) is not null "
         "and set_config('tcp_keepalives_interval', '10', true) is not null "
-        "and set_config('tcp_keepalives_count', '3', true) is not null"
+        "and set_config('tcp_keepalives_count', '3', true) is not null "
+        "and set_config('idle_in_transaction_session_timeout', coalesce(cast(:silence as text), "
+        "current_setting('idle_in_transaction_session_timeout')), true) is not null"
+    )
+    holder: str | None = (
+        "select a.pid, a.application_name as name, coalesce(host(a.client_addr), 'local') as host, a.state, "
+        "extract(epoch from clock_timestamp() - a.xact_start) as seconds "
+        "from pg_locks l join pg_stat_activity a on a.pid = l.pid "
+        "where l.locktype = 'advisory' and l.granted and l.objsubid = 1 and l.pid <> pg_backend_pid() "
+        "and l.database = (select oid from pg_database where datname = current_database()) "
+        "and l.classid = cast(:high as bigint) and l.objid = cast(:low as bigint)"
     )
     takes_arrays = True
     _CONFLICTS = frozenset({"40001", "40P01"})
@@ -180,7 +196,8 @@ class SQLite:
     moment = clock
     lock = ":lock is not null"
     lock_of_row = "digest is not null"
-    mortal = "1 = 1"
+    mortal = "(:silence is null or 1 = 1)"
+    holder: str | None = None
     takes_arrays = False
     _BUSY, _LOCKED = 5, 6
 

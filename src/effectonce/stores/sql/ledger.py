@@ -19,7 +19,9 @@ from effectonce.stores.sql.nested import NestedWork
 from effectonce.stores.sql.rows import (
     claim_values,
     entry_of,
+    halves_of,
     held_values,
+    holder_of,
     lock_of,
     message_values,
     micros,
@@ -201,6 +203,14 @@ class SqlLedger(ShortTransactions):
         return self._looked(
             lambda connection: {State(state): number for state, number in connection.execute(self.statements.counts)}
         )
+
+    def holder(self, digest: bytes) -> str | None:
+        """See `ports.TransactionalStore.holder`."""
+        question = self.statements.holder
+        if question is None:
+            return None
+        row = self._looked(lambda connection: connection.execute(question, halves_of(digest)).first())
+        return None if row is None else holder_of(row)
 
     def rescue(self, limit: int) -> Sequence[Entry]:
         """See `ports.LedgerStore.rescue`."""

@@ -16,6 +16,17 @@ def lock_of(digest: bytes) -> int:
     return int.from_bytes(digest[:8], "big", signed=True)
 
 
+def halves_of(digest: bytes) -> dict[str, int]:
+    """The try-lock's number in two unsigned halves, as PostgreSQL lists it."""
+    return {"high": int.from_bytes(digest[:4], "big"), "low": int.from_bytes(digest[4:8], "big")}
+
+
+def holder_of(row: Any) -> str:
+    """A session of the database in words; what another user does is not shown to us."""
+    doing = f", {row.state} for {row.seconds:.0f} s" if row.state and row.seconds is not None else ""
+    return f"backend {row.pid} ({row.name or 'unnamed'}, from {row.host}{doing})"
+
+
 def micros(seconds: float | None) -> int | None:
     """Whole microseconds; None stays None."""
     return None if seconds is None else round(seconds * MICROS)
@@ -46,6 +57,15 @@ def claim_values(claim: Claim, *, state: State, keep: float | None = None) -> di
 def _storable(words: str) -> str:
     """Text that any database takes: without NUL and lone surrogates. The digest names the effect, not these."""
     return words.encode("utf-8", "backslashreplace").decode().replace("\0", "\\x00")
+
+
+_LONGEST_SILENCE = 2_147_483_647
+"""Milliseconds: the largest that PostgreSQL takes."""
+
+
+def silence_values(seconds: float | None) -> dict[str, Any]:
+    """The parameter of a transaction that may be silent for so many seconds; None leaves the server's own limit."""
+    return {"silence": None if seconds is None else str(min(round(seconds * 1000), _LONGEST_SILENCE))}
 
 
 def message_values(digest: bytes, message: bytes) -> dict[str, Any]:

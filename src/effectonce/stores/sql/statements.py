@@ -55,6 +55,8 @@ class Statements:
         # The try-lock, which tells a holder that is gone from one with an open transaction; primary key.
         self.meet = text(f"select {_COLUMNS}, {clock} as now, {lock} as free from {entries} where digest = :digest")
         self.lock = text(f"select {lock}")
+        # No lock; no table of ours: what the database knows of its sessions.
+        self.holder = None if dialect.holder is None else text(dialect.holder)
         # The try-lock, then the row's; primary key.
         self.take = _take(entries, clock, lock)
 

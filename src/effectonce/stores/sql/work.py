@@ -20,7 +20,7 @@ from effectonce.ports import Conflict
 from effectonce.stores.sql.dialects import CLAIM_WAIT
 from effectonce.stores.sql.escapes import ENDED, Watch, exempt, watch_over
 from effectonce.stores.sql.locked import Locked
-from effectonce.stores.sql.rows import claim_values, held_values, lock_of, outcome_values
+from effectonce.stores.sql.rows import claim_values, held_values, lock_of, outcome_values, silence_values
 
 if TYPE_CHECKING:
     from effectonce.stores.sql.ledger import SqlLedger
@@ -144,17 +144,22 @@ class SqlWork:
             raise LedgerUnsuitable(**facts, reason="its engine commits each statement by itself (AUTOCOMMIT)")
 
     def _lock_only(self, granted: Granted) -> Granted | Refused:
-        values = {**held_values(granted), "lock": lock_of(granted.digest)}
+        values = {**held_values(granted), "lock": lock_of(granted.digest), **self._silence}
         mine = self.connection.execute(self._ledger.statements.resume, values).scalar()
         return granted if mine else Refused(entry=None)
 
     def _insert(self) -> Granted | Refused:
         claim = self._claim
-        values = claim_values(claim, state=State.COMPLETED, keep=self._keep)
+        values = {**claim_values(claim, state=State.COMPLETED, keep=self._keep), **self._silence}
         fence = self.connection.execute(self._ledger.statements.begin, values).scalar()
         if fence is None:
             return self._met()
         return Granted(digest=claim.digest, attempt=claim.attempt, fence=fence, takeover=False, deaths=0, attempts=1)
+
+    @property
+    def _silence(self) -> dict[str, Any]:
+        """How long this transaction may be silent; one that it is only a part of keeps what it was begun with."""
+        return silence_values(self._claim.longest_silence if self._own_transaction else None)
 
     def _met(self) -> Refused:
         entry, answer = self._ledger.meet_on(self.connection, self._claim)
