@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from effectonce.app.current import session as session
     from effectonce.app.extension import EffectOnce as EffectOnce
     from effectonce.domain.policies import MESSAGE as MESSAGE
+    from effectonce.domain.policies import Exclusive as Exclusive
     from effectonce.domain.policies import Leased as Leased
+    from effectonce.domain.policies import Natural as Natural
     from effectonce.domain.policies import Transactional as Transactional
     from effectonce.errors import CommitUncertain as CommitUncertain
     from effectonce.errors import EffectBusy as EffectBusy
@@ -66,7 +68,9 @@ _HOMES = {
     "session": "effectonce.app.current",
     "connection": "effectonce.app.current",
     "MESSAGE": "effectonce.domain.policies",
+    "Exclusive": "effectonce.domain.policies",
     "Leased": "effectonce.domain.policies",
+    "Natural": "effectonce.domain.policies",
     "Transactional": "effectonce.domain.policies",
     **dict.fromkeys(_ERRORS, "effectonce.errors"),
 }

@@ -17,7 +17,8 @@ PREFIX: Final = "effectonce_"
 class Settings:
     """All settings, read and found good. Seconds are floats; *keep_seconds* None is for ever."""
 
-    ledger: Any
+    ledger: Any = None
+    leases: Any = None
     namespace: str | Callable[..., str] = ""
     mode: str = "enforce"
     schema: str | None = None
@@ -30,7 +31,6 @@ class Settings:
 
 _LATER: Final = frozenset(
     {
-        "leases",
         "renew_visibility",
         "far_eta",
         "relay",
@@ -58,10 +58,16 @@ def _unknown(name: str) -> str:
     return f"{PREFIX}{name} is no setting; {meant}"
 
 
-def read_settings(given: Mapping[str, Any], names: Iterable[str]) -> Settings:
+NO_LEDGER: Final = (
+    f"{PREFIX}ledger is missing; write EffectOnce(app, ledger='postgresql+psycopg://user@host/database'), "
+    "or sqlite:///file, or redis://host"
+)
+
+
+def read_settings(given: Mapping[str, Any], names: Iterable[str], *, needs_ledger: bool = True) -> Settings:
     """Make settings of what was *given*, *names* being all that the configuration has with our prefix.
 
-    Raises SettingsInvalid with every fault in one report.
+    *needs_ledger*: whether there is anything to record. Raises SettingsInvalid with every fault in one report.
     """
     faults = unknown_settings(names)
     values = {name: given[name] for name in _NAMES if name in given}
@@ -69,11 +75,8 @@ def read_settings(given: Mapping[str, Any], names: Iterable[str]) -> Settings:
         fault = _CHECKS[name](value)
         if fault:
             faults.append(f"{PREFIX}{name} {fault}")
-    if "ledger" not in values:
-        faults.append(
-            f"{PREFIX}ledger is missing; write EffectOnce(app, ledger='postgresql+psycopg://user@host/database'), "
-            "or sqlite:///file, or redis://host"
-        )
+    if needs_ledger and "ledger" not in values:
+        faults.append(NO_LEDGER)
     if faults:
         raise SettingsInvalid(faults=faults)
     return Settings(**values)
@@ -85,6 +88,10 @@ def _ledger(value: Any) -> str | None:
     if isinstance(value, Mapping):
         return "as a mapping is not there yet in this version; give one ledger"
     return None
+
+
+def _leases(value: Any) -> str | None:
+    return "is empty; give a URL, an Engine or a sessionmaker, or leave it out" if value == "" else None
 
 
 def _namespace(value: Any) -> str | None:
@@ -131,6 +138,7 @@ def _kind(value: Any) -> str:
 
 _CHECKS: Final[Mapping[str, Callable[[Any], str | None]]] = {
     "ledger": _ledger,
+    "leases": _leases,
     "namespace": _namespace,
     "mode": _mode,
     "schema": _schema,

@@ -1,5 +1,6 @@
 """The reference names what there is: each error, setting, option, event and command, and no other."""
 
+import dataclasses
 import logging
 import re
 from collections.abc import Iterator, Mapping
@@ -12,7 +13,7 @@ from effectonce import errors, observers
 from effectonce.cli.effectonce import main
 from effectonce.cli.once import NOT_FOUND, once
 from effectonce.domain.claims import State
-from effectonce.domain.policies import Leased, Policy, Transactional
+from effectonce.domain.policies import Exclusive, Leased, Policy, Transactional
 from effectonce.errors import EffectOnceError
 from effectonce.events import Name
 from effectonce.settings import _LATER, PREFIX, Settings
@@ -89,10 +90,15 @@ def test_settings_that_come_later_are_listed_as_such() -> None:
 def test_every_option_of_a_policy_stands_in_the_reference_with_its_default(heading: str, policy: type[Policy]) -> None:
     made = policy("work:{x}")
     own = {name: _shown(value) for name, value in made._own_options().items()}
-    shared = [name for name in Policy.__dataclass_fields__ if name not in {"key", "unknown"}]
-    both = {name: _shown(getattr(made, name)) for name in shared}
     assert _defaults(f"## Options of `{heading}`\n") == own
-    assert _defaults("## Options of both\n") == both
+    assert _defaults("## Options of all\n") == _shared(made)
+
+
+def test_the_reference_says_where_the_defaults_of_exclusive_differ() -> None:
+    made, usual = Exclusive("work"), _shared(Leased("work:{x}"))
+    differing = {name: value for name, value in _shared(made).items() if usual[name] != value}
+    own = {name: _shown(value) for name, value in made._own_options().items()}
+    assert _defaults("## Options of `Exclusive`\n") == {**own, **differing}
 
 
 def test_every_event_stands_in_the_reference_with_its_level() -> None:
@@ -136,6 +142,11 @@ def test_every_state_is_named_and_explained() -> None:
 
 def _defaults(heading: str) -> Mapping[str, str]:
     return {name: row[1] for name, row in _named("policies.md", after=heading).items()}
+
+
+def _shared(policy: Policy) -> Mapping[str, str]:
+    names = [each.name for each in dataclasses.fields(Policy) if each.name not in {"key", "unknown"}]
+    return {name: _shown(getattr(policy, name)) for name in names}
 
 
 def _shown(value: object) -> str:

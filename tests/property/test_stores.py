@@ -55,8 +55,10 @@ class Oracle:
         dead = claimed and not self.running and not reenters
         if dead and not (same and self.deaths + 1 < claim.max_takeovers):
             return False
-        if not (self.state is None or reenters or dead or self.state is State.RELEASED):
+        others = self.state in ENDED and claim.recurs and old is not None and old.identity != claim.identity
+        if not (self.state is None or reenters or dead or others or self.state is State.RELEASED):
             return False
+        self.deaths = 0 if others else self.deaths
         if self.state is State.RELEASED and self.deaths >= claim.max_takeovers:
             return False
         self.deaths, self.attempts, self.fence = self.deaths + dead, self.attempts + 1, self.fence + 1
@@ -157,14 +159,16 @@ class Stores(RuleBasedStateMachine):
         arguments=st.sampled_from([b"these", b"others", b""]),
         most=st.integers(1, 4),
         retries=st.integers(0, 2),
+        recurs=st.booleans(),
     )
-    def claim(self, effect: int, *, running: bool, arguments: bytes, most: int, retries: int) -> Any:
+    def claim(self, effect: int, *, running: bool, arguments: bytes, most: int, retries: int, recurs: bool) -> Any:
         claim = replace(
             self._new_claim(effect),
             lease=HOUR if running else 0.0,
             fingerprint=arguments,
             max_takeovers=most,
             retries=retries,
+            recurs=recurs,
         )
         return self._claim(effect, claim, None)
 

@@ -48,6 +48,7 @@ class Checked(bootsteps.Step):
         """Read and check; what is raised here stops the start of the worker."""
         once, conf = parent.app.effectonce, parent.app.conf
         _ = once.settings
+        _ = once.stores
         if conf.worker_deduplicate_successful_tasks:
             fault = (
                 "worker_deduplicate_successful_tasks hangs chords whose worker died (celery 5.7); "
@@ -77,7 +78,7 @@ class Rescues(bootsteps.StartStopStep):
     def start(self, parent: Any) -> None:
         """Start the loop; a restart of the blueprint finds it running."""
         once = parent.app.effectonce
-        rescuer = Rescuer(lambda: once.ledger, emit=log)
+        rescuer = Rescuer(lambda: once.stores, emit=log)
         interval = min(once.settings.lease_seconds / 2, 30.0)
         self._loop = Loop("rescuer", lambda: rescuer.rescue() >= BATCH, interval=interval)
         self._loop.start()
@@ -112,7 +113,7 @@ class Watches(bootsteps.StartStopStep):
             return
         once = parent.app.effectonce
         sentry = Sentry(
-            lambda: once.ledger,
+            lambda: once.stores,
             pause=lambda: parent.call_soon(self._pause, parent),
             resume=lambda: parent.call_soon(self._resume, parent),
             emit=log,

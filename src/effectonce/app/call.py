@@ -28,7 +28,7 @@ from effectonce.app import endings
 from effectonce.app.frames import Frame, current_frame, within
 from effectonce.app.guard import Guard
 from effectonce.app.requests import read_delivery
-from effectonce.errors import CommitUncertain, EffectBusy, LedgerUnavailable
+from effectonce.errors import CommitUncertain, EffectBusy, KeyMissing, LedgerUnavailable
 from effectonce.runtime.signals import Away, Fenced, Raised, Refusal, Remembered, Signal
 
 
@@ -38,6 +38,10 @@ def outer_door(guard: Guard, task: Any, plain: Callable[..., Any], args: Any, kw
     request = _request_of(task, outer)
     try:
         frame = guard.frame(task, request, args, kwargs, outer)
+    except KeyMissing:
+        if not guard.may_be_nameless:
+            raise
+        return plain(task, *args, **kwargs)
     except LedgerUnavailable as error:
         endings.away_before_start(guard.once, task, request, read_delivery(task, request), error)
     _refuse_own_key(frame)
@@ -62,7 +66,7 @@ def _refuse_own_key(frame: Frame) -> None:
     """An effect cannot be part of itself: a body that calls for its own key would wait for its own end."""
     outer = frame.outer
     while outer is not None:
-        if outer.entered and outer.claim.digest == frame.claim.digest:
+        if outer.entered and outer.claim.digest == frame.claim.digest and not frame.guard.may_run_twice:
             raise EffectBusy(task=frame.delivery.task, key=frame.claim.key, wait=frame.claim.lease)
         outer = outer.outer
 

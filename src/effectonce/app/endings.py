@@ -179,7 +179,7 @@ def _holder(frame: Frame, busy: Busy) -> dict[str, Any]:
     """Who holds a key that stays busy without a lease; a person can end that session of the database (rule 2)."""
     if busy.wait is not None or frame.delivery.deferrals < STAYS_BUSY:
         return {}
-    ledger, holder = frame.guard.once.ledger, None
+    ledger, holder = frame.guard.ledger, None
     if is_transactional(ledger):
         with suppress(LedgerUnavailable):
             holder = ledger.holder(frame.claim.digest)
@@ -247,7 +247,7 @@ def _reused(frame: Frame, entry: Entry) -> EffectKeyReused:
 
 def _poison(frame: Frame, entry: Entry) -> NoReturn:
     """Set the effect aside with this message; if the entry moved on meanwhile, look again."""
-    ledger = frame.guard.once.ledger
+    ledger = frame.guard.ledger
     if not frame.delivery.deferrable:
         raise _held_error(frame, entry, State.POISONED)
     try:
@@ -264,7 +264,7 @@ def _hold(frame: Frame, entry: Entry) -> NoReturn:
     if not frame.delivery.deferrable:
         raise _held_error(frame, entry, entry.state)
     try:
-        frame.guard.once.ledger.hold(entry.digest, held_message(frame.task, frame.request))
+        frame.guard.ledger.hold(entry.digest, held_message(frame.task, frame.request))
     except LedgerUnavailable as error:
         away(frame, error)
     _show_held(frame, entry.state)
@@ -292,7 +292,7 @@ def owed(frame: Frame, *, digest: bytes, attempt: bytes, marked: bool, succeeded
     if not frame.delivery.task_id:
         return
     duty = Duty(
-        ledger=frame.guard.once.ledger,
+        ledger=frame.guard.ledger,
         digest=digest,
         attempt=attempt,
         marked=marked,

@@ -3,6 +3,7 @@
 import os
 import random
 import threading
+from collections.abc import Mapping
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
@@ -18,12 +19,12 @@ from effectonce.app.publish import install_seam
 from effectonce.app.requests import transport_of
 from effectonce.domain.deferral import CAP, away_delay
 from effectonce.domain.deliveries import Delivery
-from effectonce.domain.policies import Policy
+from effectonce.domain.policies import Exclusive, Natural, Policy
 from effectonce.errors import SettingsInvalid
 from effectonce.observers import log
 from effectonce.ports import LedgerStore
 from effectonce.runtime.keeper import Keeper
-from effectonce.settings import PREFIX, Settings, read_settings, unknown_settings
+from effectonce.settings import NO_LEDGER, PREFIX, Settings, read_settings, unknown_settings
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -57,8 +58,8 @@ class EffectOnce:
     def _forget_process(self) -> None:
         """A forked process opens its own ledger and renews its own leases."""
         self._lock = threading.RLock()
-        self._ledger: LedgerStore | None = None
-        self._keeper: Keeper | None = None
+        self._opened: dict[str, LedgerStore] = {}
+        self._keepers: dict[LedgerStore, Keeper] = {}
 
     def init_app(self, app: Any) -> None:
         """Guard this app's tasks, those that are defined already too."""
@@ -86,32 +87,58 @@ class EffectOnce:
             conf, namespace = self.app.conf, getattr(self.app, "namespace", None)
             names = _our_names(conf, namespace)
             found = {name: conf.get(PREFIX + name) for name in names}
-            self._settings = read_settings({**found, **self._given}, names)
+            given = {**found, **self._given}
+            self._settings = read_settings(given, names, needs_ledger=self._needs_ledger(given))
         return self._settings
+
+    def _needs_ledger(self, given: Mapping[str, Any]) -> bool:
+        """Whether there is a task with entries in a ledger; where there is no task yet, there may be one."""
+        elsewhere = (Natural, Exclusive) if given.get("leases") else Natural
+        tasks = self.app._tasks.values()  # noqa: SLF001 - `tasks` would finalize the app; listed in test_celery_names
+        policies = [policy for policy in (getattr(task, "once", None) for task in tasks) if isinstance(policy, Policy)]
+        return not policies or not all(isinstance(policy, elsewhere) for policy in policies)
 
     @property
     def ledger(self) -> LedgerStore:
         """This process's ledger."""
-        if self._ledger is None:
-            with self._lock:
-                if self._ledger is None:
-                    settings = self.settings
-                    self._ledger = open_ledger(
-                        settings.ledger,
-                        schema=settings.schema,
-                        create_schema=settings.create_schema,
-                        context=self._context,
-                    )
-        return self._ledger
+        return self._opened.get("ledger") or self._open("ledger", self.settings.ledger)
 
     @property
-    def keeper(self) -> Keeper:
-        """What renews this process's leases."""
-        if self._keeper is None:
+    def leases(self) -> LedgerStore:
+        """Where `Exclusive` lives: the ledger, unless ``effectonce_leases`` names another place."""
+        if self.settings.leases is None:
+            return self.ledger
+        return self._opened.get("leases") or self._open("leases", self.settings.leases)
+
+    @property
+    def stores(self) -> tuple[LedgerStore, ...]:
+        """Every place where this app has entries; what loops and commands go over."""
+        settings = self.settings
+        found = [self.ledger] if settings.ledger is not None else []
+        return (*found, self.leases) if settings.leases is not None else tuple(found)
+
+    def keeper_of(self, store: LedgerStore) -> Keeper:
+        """What renews this process's leases in *store*."""
+        keeper = self._keepers.get(store)
+        if keeper is None:
             with self._lock:
-                if self._keeper is None:
-                    self._keeper = Keeper(lambda: self.ledger, emit=log)
-        return self._keeper
+                keeper = self._keepers.setdefault(store, Keeper(lambda: store, emit=log))
+        return keeper
+
+    def _open(self, setting: str, source: Any) -> LedgerStore:
+        settings = self.settings
+        with self._lock:
+            if setting not in self._opened:
+                if source is None:
+                    raise SettingsInvalid(faults=[NO_LEDGER])
+                self._opened[setting] = open_ledger(
+                    source,
+                    setting=setting,
+                    schema=settings.schema,
+                    create_schema=settings.create_schema,
+                    context=self._context,
+                )
+            return self._opened[setting]
 
     @property
     def effect(self) -> Effect:

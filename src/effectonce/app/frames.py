@@ -17,6 +17,7 @@ from effectonce.domain.keys import Key
 if TYPE_CHECKING:
     from effectonce.app.guard import Guard
     from effectonce.runtime.leased import LeasedAttempt
+    from effectonce.runtime.natural import NaturalAttempt
     from effectonce.runtime.transactional import TransactionalAttempt
 
 
@@ -37,7 +38,7 @@ class Frame:
     claim: Claim
     delivery: Delivery
     outer: Optional["Frame"]
-    attempt: "LeasedAttempt | TransactionalAttempt" = field(init=False)
+    attempt: "LeasedAttempt | TransactionalAttempt | NaturalAttempt" = field(init=False)
     begun: bool = False
     entered: bool = False
     retry: Callable[[], None] | None = None

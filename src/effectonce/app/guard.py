@@ -13,12 +13,13 @@ from effectonce.app.frames import Frame
 from effectonce.domain.claims import Claim
 from effectonce.domain.deliveries import Delivery
 from effectonce.domain.keys import Key, KeySource
-from effectonce.domain.policies import UNSET, Policy, Transactional
+from effectonce.domain.policies import UNSET, Exclusive, Natural, Policy, Transactional
 from effectonce.errors import KeyInvalid, LedgerUnsuitable
 from effectonce.events import Name
 from effectonce.observers import log
-from effectonce.ports import is_transactional
+from effectonce.ports import LedgerStore, is_transactional
 from effectonce.runtime.leased import LeasedAttempt
+from effectonce.runtime.natural import NaturalAttempt
 from effectonce.runtime.plan import Encoded, Plan
 from effectonce.runtime.transactional import TransactionalAttempt
 
@@ -40,6 +41,21 @@ class Guard:
         """Whether a send of this task inside a guarded body is named by its parent's key."""
         return self.policy.key is None
 
+    @property
+    def may_run_twice(self) -> bool:
+        """Whether two bodies of one key harm nobody."""
+        return isinstance(self.policy, Natural)
+
+    @property
+    def may_be_nameless(self) -> bool:
+        """Whether a call runs also if nothing names its effect."""
+        return self.may_run_twice and self.policy.key is None and not self.policy.key_at_call
+
+    @property
+    def ledger(self) -> LedgerStore:
+        """Where the entries of this task live."""
+        return self.once.leases if isinstance(self.policy, Exclusive) else self.once.ledger
+
     def check_key_at_call(self) -> None:
         """Raise KeyInvalid when a call may not bring a key because the task names its own."""
         if self.policy.key is not None and not self.policy.key_at_call:
@@ -48,6 +64,13 @@ class Guard:
                 part="effect_key",
                 reason="the task names its own key; give the policy key_at_call=True to take keys from calls",
             )
+
+    def check_generation(self) -> None:
+        """Raise KeyInvalid when a call asks for a run once more of what runs every time anyway."""
+        if not self.policy.each_tick_its_own:
+            kind = type(self.policy).__name__
+            reason = f"an {kind} body runs every time; a generation of its own would run beside it"
+            raise KeyInvalid(task=self.task_name, part="effect_again", reason=reason)
 
     def key_of(self, task: Any, request: Any, args: Any, kwargs: Any) -> Key:
         """The key of this call, from its arguments and the headers of its message."""
@@ -98,13 +121,16 @@ class Guard:
             retries=delivery.retries,
             reenter=delivery.reenter,
             time_limit=_time_limit(task, request),
+            recurs=isinstance(self.policy, Exclusive),
         )
 
-    def _attempt(self, frame: Frame) -> LeasedAttempt | TransactionalAttempt:
-        ledger = self.once.ledger
+    def _attempt(self, frame: Frame) -> LeasedAttempt | TransactionalAttempt | NaturalAttempt:
         plan = self._plan(frame)
+        if isinstance(self.policy, Natural):
+            return NaturalAttempt(plan)
+        ledger = self.ledger
         if not isinstance(self.policy, Transactional):
-            return LeasedAttempt(plan, ledger, self.once.keeper)
+            return LeasedAttempt(plan, ledger, self.once.keeper_of(ledger))
         if not is_transactional(ledger):
             facts = {"ledger": ledger.name, "policy": "Transactional", "task": self.task_name}
             raise LedgerUnsuitable(**facts, reason="it is not a SQL database")

@@ -15,6 +15,7 @@ _REDIS: Final = frozenset({"redis", "rediss", "unix", "valkey", "valkeys"})
 def open_ledger(
     source: Any,
     *,
+    setting: str = "ledger",
     schema: str | None,
     create_schema: bool | None,
     context: Callable[[], AbstractContextManager[Any]] = nullcontext,
@@ -34,14 +35,14 @@ def open_ledger(
         return RedisLedger.open(source)
     if scheme == "django":
         raise SettingsInvalid(faults=["effectonce_ledger 'django' is not there yet in this version"])
-    return _open_sql(source, schema=schema, create_schema=create_schema, context=context)
+    return _open_sql(source, setting, schema=schema, create_schema=create_schema, context=context)
 
 
-def _open_sql(source: Any, **options: Any) -> LedgerStore:
+def _open_sql(source: Any, setting: str, **options: Any) -> LedgerStore:
     from effectonce.stores.sql.ledger import SqlLedger  # noqa: PLC0415 - only the store in use is loaded
 
     try:
         return SqlLedger.open(source, **options)
     except (ImportError, TypeError, ValueError) as error:
-        fault = f"effectonce_ledger cannot be opened: {error}"
+        fault = f"effectonce_{setting} cannot be opened: {error}"
         raise SettingsInvalid(faults=[fault]) from error

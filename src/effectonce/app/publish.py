@@ -76,6 +76,8 @@ def _keys_to_headers(name: str, message: Any, options: dict[str, Any], *, guarde
             raise KeyInvalid(task=name, part=option, reason=f"it must be text, not {type(value).__name__}")
         if option == "effect_key" and guarded is not None:
             guarded.check_key_at_call()
+        if option == "effect_again" and guarded is not None:
+            guarded.check_generation()
         _header(options, message, header, value)
 
 

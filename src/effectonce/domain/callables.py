@@ -34,13 +34,18 @@ class KeyCallable:
         return self._key(*bound.args, **bound.kwargs)
 
 
-def callable_faults(key: Callable[..., Any], signature: Signature) -> Iterable[str]:
-    """Say why *key* cannot be called with the arguments of a task of this signature."""
+def callable_faults(key: Callable[..., Any], signature: Signature, *, fixed: bool = False) -> Iterable[str]:
+    """Say why *key* cannot be called with the arguments of a task of this signature.
+
+    *fixed*: it may make one key for all of them.
+    """
     if inspect.iscoroutinefunction(key):
         yield "key: it is a coroutine function; a key is made without waiting"
         return
     own = _signature_of(key)
     if own is not None and not own.parameters:
+        if fixed:
+            return
         yield f"key: the callable {_called(key)}() takes no argument, so it would name one effect for ever"
     elif own is not None and names_taken(key, signature) is None and not _is_open(signature):
         yield from _misfits(key, own, signature)

@@ -33,6 +33,7 @@ class Claim:
     *identity* (16 bytes) names the message: id, task name and nesting, since a replaced task keeps its id.
     *lease* and *keep* are seconds; *keep* is None for ever. *reenter* is the fence that a retry brings along.
     *time_limit*: seconds after which Celery kills the body, None where it does not.
+    *recurs*: the effect is carried out again and again, so another message's finished entry does not stand in its way.
     """
 
     digest: bytes
@@ -47,6 +48,7 @@ class Claim:
     retries: int = 0
     reenter: int | None = None
     time_limit: float | None = None
+    recurs: bool = False
 
     @property
     def longest_silence(self) -> float | None:
@@ -118,6 +120,8 @@ def admit(entry: Entry | None, claim: Claim, micros: int) -> Granted | Refused:
         return _grant(claim, fence=fence, takeover=False, deaths=entry.deaths, attempts=attempts)
     if entry.state is State.RELEASED and entry.deaths < claim.max_takeovers:
         return _grant(claim, fence=fence, takeover=False, deaths=entry.deaths, attempts=attempts)
+    if is_recurrence(entry, claim):
+        return _grant(claim, fence=fence, takeover=False, deaths=0, attempts=attempts)
     if is_takeover(entry, claim):
         return _grant(claim, fence=fence, takeover=True, deaths=entry.deaths + 1, attempts=attempts)
     return Refused(entry=entry)
@@ -136,6 +140,12 @@ def is_open(entry: Entry, claim: Claim) -> bool:
 def is_reentry(entry: Entry, claim: Claim) -> bool:
     """A retry goes on only while the entry still holds the fence of the attempt that sent it (rule 5)."""
     return entry.state is State.CLAIMED and claim.reenter is not None and entry.fence == claim.reenter
+
+
+def is_recurrence(entry: Entry, claim: Claim) -> bool:
+    """Another message's run has ended, and this effect is to be carried out each time; its own copy is a duplicate."""
+    ended = entry.state in {State.COMPLETED, State.FAILED}
+    return claim.recurs and ended and entry.identity != claim.identity
 
 
 def is_takeover(entry: Entry, claim: Claim) -> bool:

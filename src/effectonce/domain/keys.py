@@ -77,7 +77,7 @@ class KeySource:
         self._task = task_name
         self._scope = policy.scope or task_name
         self._arguments = Arguments(signature)
-        self._template = read_template(policy.key, names, task=task_name) if isinstance(policy.key, str) else None
+        self._template = _template(policy, names, task_name)
         self._callable = KeyCallable(policy.key, signature) if callable(policy.key) else None
         self._fingerprinter = _fingerprinter(policy, task_name, signature)
 
@@ -119,6 +119,8 @@ class KeySource:
             text, encoded = self._from_header("tick", tick)
         else:
             text, encoded = self._from_header("parent", parent)
+        if not self._policy.each_tick_its_own:
+            generation = tick = None
         return self._key(text, encoded, namespace=namespace, generation=generation, tick=tick)
 
     def fingerprint(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Fingerprint:
@@ -192,6 +194,12 @@ class KeySource:
         """Refuse what a foreign sender may have put into a header."""
         if not isinstance(value, str) or not value:
             raise KeyInvalid(task=self._task, part=part, reason=f"it must be text that is not empty, not {kind(value)}")
+
+
+def _template(policy: Policy, names: Sequence[str], task: str) -> Template | None:
+    if not isinstance(policy.key, str):
+        return None
+    return read_template(policy.key, names, task=task, fixed=policy.one_for_ever)
 
 
 def _fingerprinter(policy: Policy, task: str, signature: Signature) -> Fingerprinter | None:

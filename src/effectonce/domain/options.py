@@ -13,7 +13,7 @@ _LATER: Final = {
 }
 """Options that the design has and this version does not."""
 
-_ELSEWHERE: Final = {"lease": "Leased", "on_unknown": "Leased", "allow_escape": "Transactional"}
+_ELSEWHERE: Final = {"lease": "Leased or Exclusive", "on_unknown": "Leased", "allow_escape": "Transactional"}
 
 _CHOICES: Final[Mapping[str, tuple[object, ...]]] = {
     "on_duplicate": ("replay", "raise"),
@@ -39,6 +39,12 @@ def unknown_option(policy: str, name: str, options: Sequence[str]) -> str:
     if name in _ELSEWHERE:
         return f"{policy} has no option {name!r}; {_ELSEWHERE[name]} has"
     return f"{policy} has no option {name!r}; {nearest(name, options)}"
+
+
+def pointless_option(policy: str, name: str) -> str:
+    """Say why a policy has no use for an option that others share."""
+    why = "keeps no entry" if policy == "Natural" else "lets the next message run when one has finished"
+    return f"{policy} {why}, so {name}= has nothing to say; leave it out, or use Leased"
 
 
 def choice_faults(option: str, value: object) -> Iterable[str]:

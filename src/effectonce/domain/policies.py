@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import Enum
-from typing import Any, Final, Literal, TypedDict, Unpack
+from typing import Any, ClassVar, Final, Literal, TypedDict, Unpack
 
 from effectonce.domain.callables import callable_faults
-from effectonce.domain.options import choice_faults, name_faults, unknown_option, value_faults
+from effectonce.domain.options import choice_faults, name_faults, pointless_option, unknown_option, value_faults
 from effectonce.domain.templates import TemplateFaulty, read_template
 from effectonce.errors import NotInstalled, PolicyInvalid
 
@@ -77,7 +77,7 @@ _DEFAULTS: Final[Options] = {
 
 @dataclass(frozen=True, slots=True, init=False)
 class Policy:
-    """What all policies share; use `Transactional` or `Leased`.
+    """What all policies share; use `Transactional`, `Leased`, `Exclusive` or `Natural`.
 
     *key*: a template over the parameters (``"charge:{order_id}"``), a callable of the same arguments, `MESSAGE`, or
     None for a task that is named by its call. *scope* keeps tasks apart: their name unless given. *remember*:
@@ -99,10 +99,26 @@ class Policy:
     key_at_call: bool
     unknown: tuple[str, ...] = field(repr=False)
 
+    pointless: ClassVar[frozenset[str]] = frozenset()
+    """Shared options that this policy has no use for: refused, not ignored."""
+
+    one_for_ever: ClassVar[bool] = False
+    """Whether a key may name one effect for ever: a template without a parameter."""
+
+    each_tick_its_own: ClassVar[bool] = True
+    """Whether the instants of a schedule are effects of their own, and ``effect_again`` a generation."""
+
     def __init__(self, key: KeyOption = None, **options: Unpack[Options]) -> None:
         given: dict[str, Any] = {**_DEFAULTS, **options}
-        _put(self, key=key, unknown=tuple(name for name in given if name not in _DEFAULTS))
+        _put(
+            self,
+            key=key,
+            unknown=tuple(name for name in given if name not in _DEFAULTS or self._is_pointless(name, given)),
+        )
         _put(self, **{name: _settled(given[name]) for name in _DEFAULTS})
+
+    def _is_pointless(self, name: str, given: dict[str, Any]) -> bool:
+        return name in self.pointless and given[name] != _DEFAULTS.get(name)
 
     def __set_name__(self, owner: Any, name: str) -> None:
         """Prepare the task class that carries this policy, while what its author wrote can still be told apart.
@@ -133,10 +149,13 @@ class Policy:
 
     def _option_faults(self) -> Iterable[str]:
         if type(self) is Policy:
-            yield "Policy is what all policies share; use Transactional or Leased"
+            yield "Policy is what all policies share; use Transactional, Leased, Exclusive or Natural"
         options = {**{name: getattr(self, name) for name in _DEFAULTS}, **self._own_options()}
         for name in self.unknown:
-            yield unknown_option(type(self).__name__, name, tuple(options))
+            if name in self.pointless:
+                yield pointless_option(type(self).__name__, name)
+            else:
+                yield unknown_option(type(self).__name__, name, tuple(options))
         for name, value in options.items():
             if value is not UNSET:
                 yield from choice_faults(name, value)
@@ -146,11 +165,11 @@ class Policy:
         key: Any = self.key
         if isinstance(key, str):
             try:
-                read_template(key, tuple(signature.parameters), task=task_name)
+                read_template(key, tuple(signature.parameters), task=task_name, fixed=self.one_for_ever)
             except TemplateFaulty as faulty:
                 yield from faulty.faults
         elif callable(key) and not isinstance(key, type):
-            yield from callable_faults(key, signature)
+            yield from callable_faults(key, signature, fixed=self.one_for_ever)
         elif key is not None and key is not MESSAGE:
             yield f"key={key!r}: it must be a template, a callable, MESSAGE or None"
 
@@ -192,11 +211,61 @@ class Leased(Policy):
         **options: Unpack[Options],
     ) -> None:
         Policy.__init__(self, key, **options)
-        seconds = lease.total_seconds() if isinstance(lease, timedelta) else lease
-        _put(self, lease=seconds, on_unknown=on_unknown)
+        _put(self, lease=_seconds(lease), on_unknown=on_unknown)
 
     def _own_options(self) -> dict[str, Any]:
         return {"lease": self.lease, "on_unknown": self.on_unknown}
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Exclusive(Policy):
+    """No two bodies of one key at the same time; a finished run does not stand in the way of the next message.
+
+    *lease*: seconds after which the next one may start when the holder's process is gone; while it lives, it renews.
+    *on_busy* is ``"skip"`` unless given: a message that comes while another one's body runs ends as REVOKED. The key
+    may be a template without a parameter, so that it names the one run of a periodic task, whatever its tick. A copy
+    of the very message that was carried out last is a duplicate, and gets its result. Arguments are not compared
+    unless *fingerprint* says so.
+    """
+
+    lease: float | Unset
+
+    pointless: ClassVar[frozenset[str]] = frozenset({"on_duplicate"})
+    one_for_ever: ClassVar[bool] = True
+    each_tick_its_own: ClassVar[bool] = False
+
+    def __init__(self, key: KeyOption = None, *, lease: Seconds | Unset = UNSET, **options: Unpack[Options]) -> None:
+        given: Options = {"on_busy": "skip", "fingerprint": None, **options}
+        Policy.__init__(self, key, **given)
+        _put(self, lease=_seconds(lease))
+
+    def _own_options(self) -> dict[str, Any]:
+        return {"lease": self.lease}
+
+    def _key_faults(self, task_name: str, signature: inspect.Signature) -> Iterable[str]:
+        yield from super(Exclusive, self)._key_faults(task_name, signature)
+        if self.key is None and not self.key_at_call:
+            yield "Exclusive keeps runs of one key apart, so it needs one; text will do, as in Exclusive('sync')"
+        elif self.key is MESSAGE:
+            yield "key=MESSAGE is another key for each message, so it keeps nothing apart; text will do, as in 'sync'"
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Natural(Policy):
+    """The body is idempotent by meaning: running it again ends in the same state.
+
+    No entry is written and no ledger asked. The message is acknowledged late and comes back when its worker is lost, so
+    it is not lost either. *key*, if there is one, is for ``effect.idempotency_key``.
+    """
+
+    pointless: ClassVar[frozenset[str]] = frozenset(
+        {"on_duplicate", "on_busy", "remember", "fingerprint", "keep", "result", "max_takeovers"}
+    )
+    one_for_ever: ClassVar[bool] = True
+
+    def __init__(self, key: KeyOption = None, **options: Unpack[Options]) -> None:
+        Policy.__init__(self, key, **options)
+        _put(self, fingerprint=None)
 
 
 def _body_faults(body: Any) -> Iterable[str]:
@@ -219,6 +288,10 @@ def _refusing(plain: Callable[..., Any]) -> Callable[..., Any]:
 def _put(policy: Policy, **values: Any) -> None:
     for name, value in values.items():
         object.__setattr__(policy, name, value)
+
+
+def _seconds(span: Seconds | Unset) -> float | Unset:
+    return span.total_seconds() if isinstance(span, timedelta) else span
 
 
 def _settled(value: Any) -> Any:

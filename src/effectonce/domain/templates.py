@@ -116,8 +116,11 @@ class Template:
         raise KeyInvalid(task=self._task, part=field.written, reason=reason) from None
 
 
-def read_template(text: str, names: Sequence[str], *, task: str) -> Template:
-    """Read *text* for a task whose parameters are *names*; raises TemplateFaulty with every fault."""
+def read_template(text: str, names: Sequence[str], *, task: str, fixed: bool = False) -> Template:
+    """Read *text* for a task whose parameters are *names*; raises TemplateFaulty with every fault.
+
+    *fixed*: it may be text alone.
+    """
     faults: list[str] = []
     pieces: list[str | Field] = []
     try:
@@ -134,10 +137,12 @@ def read_template(text: str, names: Sequence[str], *, task: str) -> Template:
                 pieces.append(_field(name, names))
     if not text.isprintable():
         faults.append(f"key={text!r} has characters that cannot be printed")
-    if not faults and not any(isinstance(piece, Field) for piece in pieces):
+    if fixed and not text:
+        faults.append("key='' is empty; text will do, as in 'sync'")
+    elif not fixed and not faults and not any(isinstance(piece, Field) for piece in pieces):
         faults.append(
             f"key={text!r} names no parameter, so it would name one effect for ever; name one, as in "
-            f"{_example(names)!r}, or leave the key out, or use Exclusive (not there yet) to keep runs apart"
+            f"{_example(names)!r}, or leave the key out, or use Exclusive to keep its runs apart"
         )
     if faults:
         raise TemplateFaulty(faults)

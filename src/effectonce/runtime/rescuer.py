@@ -5,8 +5,9 @@ the claim over, and it would stand for ever (hole H9). The rescuer releases a cl
 lease ago and counts a death. Many may run at once: each release is conditional on the fence.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+from effectonce.errors import LedgerUnavailable
 from effectonce.events import Emit, Event, Name
 from effectonce.ports import LedgerStore
 
@@ -14,15 +15,29 @@ BATCH = 100
 
 
 class Rescuer:
-    """Rescues at one store, a batch at a time."""
+    """Rescues at every store, a batch at a time."""
 
-    def __init__(self, store: Callable[[], LedgerStore], *, emit: Emit) -> None:
-        self._store = store
+    def __init__(self, stores: Callable[[], Sequence[LedgerStore]], *, emit: Emit) -> None:
+        self._stores = stores
         self._emit = emit
 
     def rescue(self) -> int:
-        """Free one batch; returns how many, so that a full batch can be followed by the next at once."""
-        freed = self._store().rescue(BATCH)
+        """Free one batch of each store; returns the size of the largest: after a full one the next comes at once.
+
+        A store that is away does not keep the others from being rescued; its error is raised after them.
+        """
+        most, away = 0, None
+        for store in self._stores():
+            try:
+                most = max(most, self._rescue_at(store))
+            except LedgerUnavailable as error:
+                away = error
+        if away is not None:
+            raise away
+        return most
+
+    def _rescue_at(self, store: LedgerStore) -> int:
+        freed = store.rescue(BATCH)
         for entry in freed:
             self._emit(
                 Event(

@@ -4,7 +4,7 @@ Deferring each message while the ledger is away is right, and wasteful: every wo
 and round. After a few silent looks the worker stops consuming and keeps what it holds; one answer starts it again.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from effectonce.errors import LedgerUnavailable
 from effectonce.events import Emit, Event, Name
@@ -19,13 +19,13 @@ class Sentry:
 
     def __init__(
         self,
-        store: Callable[[], LedgerStore],
+        stores: Callable[[], Sequence[LedgerStore]],
         *,
         pause: Callable[[], None],
         resume: Callable[[], None],
         emit: Emit,
     ) -> None:
-        self._store = store
+        self._stores = stores
         self._pause = pause
         self._resume = resume
         self._emit = emit
@@ -39,7 +39,8 @@ class Sentry:
     def look(self) -> None:
         """Ask once; pause at the second silence in a row, resume at the first answer after it."""
         try:
-            self._store().ping()
+            for store in self._stores():
+                store.ping()
         except LedgerUnavailable as error:
             self._silent += 1
             if self._silent == PATIENCE:

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from effectonce.domain.policies import MESSAGE, Leased, Transactional
+from effectonce.domain.policies import MESSAGE, Exclusive, Leased, Transactional
 from effectonce.errors import KeyInvalid, KeyMissing, PolicyInvalid
 from tests.unit.domain.calls import key_for, key_of, named, one_part, source
 
@@ -137,6 +137,15 @@ def test_a_key_at_the_call_that_was_promised_must_come() -> None:
 def test_a_header_that_is_no_text_is_refused(header: str, value: Any) -> None:
     with pytest.raises(KeyInvalid):
         key_of(source(one_part, Leased()), 1, headers={"parent": "p", header: value})
+
+
+@pytest.mark.parametrize("header", ["tick", "generation"])
+def test_ticks_and_generations_of_an_exclusive_key_are_kept_apart_too(header: str) -> None:
+    """Under keys of their own they would run beside each other."""
+    made = source(charge, Exclusive("sync"))
+    assert key_of(made, 1, headers={header: "one"}) == key_of(made, 2, headers={header: "two"}) == key_of(made, 3)
+    told_apart = source(charge, Exclusive("sync:{tick}"))
+    assert key_of(told_apart, 1, headers={"tick": "one"}) != key_of(told_apart, 1, headers={"tick": "two"})
 
 
 def test_a_tick_names_an_effect_only_where_a_schedule_sent_it() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from effectonce.domain.policies import MESSAGE, UNSET, Leased, Policy, Transactional
+from effectonce.domain.policies import MESSAGE, UNSET, Exclusive, Leased, Natural, Policy, Transactional
 from effectonce.errors import PolicyInvalid
 from tests.unit.domain.calls import named
 
@@ -53,6 +53,13 @@ def test_the_error_names_the_task_and_every_fault() -> None:
         Leased(fingerprint=None, key_at_call=True),
         Leased(fingerprint=()),
         Leased(max_takeovers=UNSET, keep=UNSET, lease=UNSET, mode=UNSET),
+        Exclusive("sync"),
+        Exclusive("sync:{order_id}", lease=timedelta(minutes=5), on_busy="defer", fingerprint=("amount",)),
+        Exclusive(lambda: "sync"),
+        Exclusive(key_at_call=True),
+        Natural(),
+        Natural("set:{order_id}", scope="shop"),
+        Natural("set"),
     ],
     ids=named,
 )
@@ -102,6 +109,36 @@ def test_a_bad_option_is_named_with_what_would_be_right(options: dict[str, Any],
     found = faults(Leased("charge:{order_id}", **options))
     assert len(found) == 1
     assert [word for word in words if word not in found[0]] == []
+
+
+@pytest.mark.parametrize(
+    ("policy", "words"),
+    [
+        (Exclusive("sync", on_duplicate="raise"), ["on_duplicate=", "lets the next message run"]),
+        (Exclusive("sync", on_bussy="skip"), ["did you mean 'on_busy'?"]),  # type: ignore[call-arg]
+        (Exclusive("sync", lease=0), ["lease=0"]),
+        (Exclusive("sync", on_unknown="retry"), ["on_unknown", "Leased has"]),  # type: ignore[call-arg]
+        (Exclusive(), ["Exclusive", "needs one", "Exclusive('sync')"]),
+        (Exclusive(""), ["empty"]),
+        (Exclusive(MESSAGE), ["keeps nothing apart"]),
+        (Exclusive("sync:{ordr_id}"), ["did you mean 'order_id'?"]),
+        (Natural("set:{order_id}", on_busy="skip"), ["on_busy=", "keeps no entry"]),
+        (Natural(keep=3), ["keep=", "keeps no entry"]),
+        (Natural(fingerprint=()), ["fingerprint=", "keeps no entry"]),
+        (Natural(lease=3), ["lease", "Leased or Exclusive has"]),  # type: ignore[call-arg]
+    ],
+    ids=named,
+)
+def test_what_a_policy_has_no_use_for_is_refused_and_not_ignored(policy: Policy, words: list[str]) -> None:
+    found = faults(policy)
+    assert len(found) == 1
+    assert [word for word in words if word not in found[0]] == []
+
+
+def test_exclusive_skips_and_does_not_compare_unless_told_to() -> None:
+    policy = Exclusive("sync", lease=timedelta(minutes=1))
+    assert (policy.on_busy, policy.fingerprint, policy.lease) == ("skip", None, 60.0)
+    assert Exclusive("sync", on_busy="defer", fingerprint="all").on_busy == "defer"
 
 
 def test_a_huge_number_of_seconds_is_no_crash() -> None:
@@ -166,7 +203,7 @@ def test_all_faults_come_in_one_error() -> None:
 
 def test_the_bare_base_is_no_policy() -> None:
     assert faults(Policy("charge:{order_id}")) == [
-        "Policy is what all policies share; use Transactional or Leased",
+        "Policy is what all policies share; use Transactional, Leased, Exclusive or Natural",
     ]
 
 

@@ -1,7 +1,7 @@
 -- Grants a claim as `domain.claims.admit` says.
 -- KEYS  1 entry  2 claims
 -- ARGV  1 attempt  2 key  3 identity  4 task  5 args  6 lease (us)  7 keep (ms, '' for ever)  8 retries
---       9 max_takeovers  10 reenter ('' for none)
+--       9 max_takeovers  10 reenter ('' for none)  11 recurs (1 or 0)
 -- Answers {1, fence, takeover, deaths, attempts} for a grant, else {0, the entry as told}.
 local entry, claims = KEYS[1], KEYS[2]
 local attempt, args, lease, most = ARGV[1], ARGV[5], tonumber(ARGV[6]), tonumber(ARGV[9])
@@ -16,9 +16,12 @@ if old then
   end
   local reentry = state == CLAIMED and old[2] == ARGV[10]
   local free = state == RELEASED and deaths < most
+  local recurrence = ARGV[11] == '1' and (state == COMPLETED or state == FAILED) and old[5] ~= ARGV[3]
   local same = old[7] == '' or args == '' or old[7] == args
   if state == CLAIMED and left <= 0 and same and deaths + 1 < most and not reentry then
     takeover, deaths = 1, deaths + 1
+  elseif recurrence then
+    deaths = 0
   elseif not (reentry or free) then
     return {0, old}
   end

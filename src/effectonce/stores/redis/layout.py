@@ -79,6 +79,7 @@ def claim_arguments(claim: Claim) -> list[Any]:
         claim.retries,
         claim.max_takeovers,
         "" if claim.reenter is None else claim.reenter,
+        int(claim.recurs),
     ]
 
 

@@ -48,6 +48,7 @@ class Kind:
     arguments: str
     most: int
     fence: str
+    recurs: bool
 
     def at(self, entry: Entry) -> Claim:
         """The claim of this kind."""
@@ -58,12 +59,15 @@ class Kind:
             fingerprint={"same": entry.fingerprint, "other": OTHERS, "not taken": b""}[self.arguments],
             max_takeovers=self.most,
             reenter={"none": None, "its": entry.fence, "an older": entry.fence - 1}[self.fence],
+            recurs=self.recurs,
         )
 
 
 KINDS = [
     Kind(*parts)
-    for parts in product((True, False), ("same", "other", "not taken"), (1, 2, 3), ("none", "its", "an older"))
+    for parts in product(
+        (True, False), ("same", "other", "not taken"), (1, 2, 3), ("none", "its", "an older"), (True, False)
+    )
 ]
 
 
