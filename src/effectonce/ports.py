@@ -161,6 +161,10 @@ class Work(Protocol):
         """
         ...
 
+    def meaning(self, error: BaseException) -> BaseException:
+        """What an error out of the body means: TransactionEscaped where it was refused a way out; else itself."""
+        ...
+
     def undo_body(self) -> None:
         """Roll back to just after `enter`, so that a remembered failure can be written (rule 8)."""
         ...

@@ -1,13 +1,17 @@
 """Opening the ledger that a setting names."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from importlib import import_module
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 import effectonce.stores  # noqa: F401 - notes which process loads the application
 from effectonce.errors import SettingsInvalid
 from effectonce.ports import LedgerStore
+
+_FRAMEWORKS: Final[Mapping[str, str]] = {"django": "effectonce.contrib.django.ledger"}
+"""Who opens a ledger in a framework's database: plug-ins above this layer, loaded by name when they are asked for."""
 
 _REDIS: Final = frozenset({"redis", "rediss", "unix", "valkey", "valkeys"})
 
@@ -33,16 +37,22 @@ def open_ledger(
         from effectonce.stores.redis.ledger import RedisLedger  # noqa: PLC0415 - only the store in use is loaded
 
         return RedisLedger.open(source)
-    if scheme == "django":
-        raise SettingsInvalid(faults=["effectonce_ledger 'django' is not there yet in this version"])
+    framework = _FRAMEWORKS.get(scheme or source) if isinstance(source, str) else None
+    if framework is not None:
+        told = {"schema": schema, "create_schema": create_schema}
+        return _opened(setting, lambda: import_module(framework).open_ledger(source, **told))
     return _open_sql(source, setting, schema=schema, create_schema=create_schema, context=context)
 
 
 def _open_sql(source: Any, setting: str, **options: Any) -> LedgerStore:
     from effectonce.stores.sql.ledger import SqlLedger  # noqa: PLC0415 - only the store in use is loaded
 
+    return _opened(setting, lambda: SqlLedger.open(source, **options))
+
+
+def _opened(setting: str, opening: Callable[[], LedgerStore]) -> LedgerStore:
     try:
-        return SqlLedger.open(source, **options)
+        return opening()
     except (ImportError, TypeError, ValueError) as error:
         fault = f"effectonce_{setting} cannot be opened: {error}"
         raise SettingsInvalid(faults=[fault]) from error

@@ -155,6 +155,7 @@ class TransactionalAttempt:
 
     def _body_raised(self, work: Work, error: BaseException) -> None:
         """Commit what the policy counts as an ending; turn what is ours into a signal; else roll back."""
+        error = work.meaning(error)
         if isinstance(error, self._plan.ignored):
             self._commit(work, self._plan.ended_by_ignore())
             return

@@ -29,7 +29,7 @@ from effectonce.stores.sql.dialects import Dialect
 ENDED: Final = "it ended the transaction through the driver; the effect is unknown now"
 
 _COMMENTS: Final = r"[\s;]*(?:/\*.*?\*/[\s;]*|--[^\n]*\n[\s;]*)*"
-_ENDS: Final = re.compile(
+ENDS: Final = re.compile(
     _COMMENTS + r"(commit|end|abort|begin|start\s+transaction|prepare\s+transaction|rollback(?!.*\bto\b))\b",
     re.IGNORECASE | re.DOTALL,
 )
@@ -128,7 +128,7 @@ def _on_statement(connection: Connection, _cursor: Any, statement: str, *_: Any)
     if watch is None:
         return
     watch.notice()
-    end = _ENDS.match(statement) if statement[:1] in _STARTS else None
+    end = ENDS.match(statement) if statement[:1] in _STARTS else None
     if end:
         watch.veto(f"it executed {end[1].upper()}")
 
@@ -153,14 +153,13 @@ def current_watch() -> Watch | None:
 
 def _on_any_commit(connection: Connection) -> None:
     watch = _watching.get()
-    if watch is not None and watch.is_elsewhere(connection) and not _is_celerys_own():
+    if watch is not None and watch.is_elsewhere(connection) and not is_celerys_own(sys._getframe()):  # noqa: SLF001 - the documented way to look at one's callers
         connection.invalidate()
         watch.veto("it committed on another connection to the ledger's database")
 
 
-def _is_celerys_own() -> bool:
-    """Whether a result backend or a transport of Celery's is at work; asked at a commit inside a body only."""
-    frame: Any = sys._getframe(2)  # noqa: SLF001 - the documented way to look at one's callers
+def is_celerys_own(frame: Any) -> bool:
+    """Whether a result backend or a transport of Celery's is at work among the callers of *frame*."""
     while frame is not None:
         if frame.f_globals.get("__name__", "").startswith(_CELERYS_OWN):
             return True

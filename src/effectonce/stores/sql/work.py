@@ -279,6 +279,10 @@ class SqlWork:
     def _escaped(self, how: str) -> TransactionEscaped:
         return TransactionEscaped(key=self._claim.key, how=how)
 
+    def meaning(self, error: BaseException) -> BaseException:
+        """See `ports.Work.meaning`: the watch has raised it where the way out was tried."""
+        return error
+
     def undo_body(self) -> None:
         """See `ports.Work.undo_body`: the transaction is begun again, which costs a working body nothing."""
         self.rollback()

@@ -1,0 +1,1 @@
+"""Frameworks whose database connections carry the ledger, one package each."""

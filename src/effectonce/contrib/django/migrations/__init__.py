@@ -1,0 +1,1 @@
+"""What Django's own book of migrations knows of the ledger."""

@@ -1,0 +1,84 @@
+"""Django, set up once in the process of the tests, over databases that they make.
+
+=============  =========================================================
+alias          goes to
+=============  =========================================================
+``default``    PostgreSQL
+``lite``       a file of SQLite
+``twin``       the database of ``default``, once more
+``lite_twin``  the file of ``lite``, once more
+``elsewhere``  another file
+``manual``     the database of ``default``, with autocommit off
+=============  =========================================================
+"""
+
+from pathlib import Path
+from typing import Any
+
+import django
+import sqlalchemy as sa
+from django.conf import settings
+from django.core.management import call_command
+from django.db import connections
+
+POSTGRESQL = {"ENGINE": "django.db.backends.postgresql", "NAME": "nowhere"}
+SQLITE = {"ENGINE": "django.db.backends.sqlite3", "NAME": "nowhere.sqlite"}
+DATABASES: dict[str, dict[str, Any]] = {
+    "default": {**POSTGRESQL},
+    "twin": {**POSTGRESQL},
+    "manual": {**POSTGRESQL, "AUTOCOMMIT": False},
+    "lite": {**SQLITE},
+    "lite_twin": {**SQLITE},
+    "elsewhere": {**SQLITE},
+}
+
+
+def set_up() -> None:
+    """Configure Django unless that is done."""
+    if not settings.configured:
+        settings.configure(
+            DATABASES=DATABASES,
+            INSTALLED_APPS=["effectonce.contrib.django", "tests.integration.django.books"],
+            ROOT_URLCONF="tests.integration.django.books.urls",
+            SECRET_KEY="of a test",
+            USE_TZ=True,
+        )
+        django.setup()
+
+
+def give_postgresql(url: str) -> None:
+    """Let the aliases of PostgreSQL go to a database, and create its tables."""
+    parsed = sa.make_url(url)
+    for alias in ("default", "twin", "manual"):
+        connections[alias].close()
+        connections.settings[alias].update(
+            NAME=parsed.database,
+            USER=parsed.username or "",
+            PASSWORD=parsed.password or "",
+            HOST=parsed.host or parsed.query.get("host", ""),
+            PORT=parsed.port or parsed.query.get("port", ""),
+        )
+    _migrate("default")
+
+
+def give_sqlite(folder: Path) -> None:
+    """Let the aliases of SQLite go to files in *folder*, and create their tables."""
+    for alias, name in (("lite", "lite"), ("lite_twin", "lite"), ("elsewhere", "elsewhere")):
+        connections[alias].close()
+        connections.settings[alias].update(NAME=folder / f"{name}.sqlite")
+    for alias in ("lite", "elsewhere"):
+        _migrate(alias)
+
+
+def _migrate(alias: str) -> None:
+    call_command("migrate", database=alias, run_syncdb=True, verbosity=0)
+
+
+def empty(alias: str) -> None:
+    """Forget entries and charges."""
+    with connections[alias].cursor() as cursor:
+        for table in ("books_receipt", "books_charge", "effectonce_entries", "effectonce_held"):
+            cursor.execute(f"delete from {table}")
+
+
+set_up()
