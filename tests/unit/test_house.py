@@ -132,9 +132,9 @@ def test_the_locks_hold_every_dependency_with_its_digest() -> None:
     groups = project["dependency-groups"]
     core = project["project"]["dependencies"]
     wanted = {
-        "dev": [*core, *extras["test"], *extras["cli"], *extras["postgresql"], *extras["demo"]]
+        "dev": [*core, *extras["test"], *extras["cli"], *extras["postgresql"], *extras["demo"], *extras["check"]]
         + [one for group in ("test", "lint", "house") for one in groups[group]],
-        "demo": [*core, *extras["demo"], *groups["build"]],
+        "demo": [*core, *extras["demo"], *extras["check"], *groups["build"]],
         "services": groups["services"],
     }
     for lock, requirements in wanted.items():

@@ -13,6 +13,7 @@ from typing import Final, NoReturn
 import click
 
 from effectonce import __version__
+from effectonce.cli.check import check
 
 FEWEST_ORDERS: Final = 4
 STOPPED: Final = 128
@@ -42,6 +43,9 @@ def main() -> None:
 
     Commands on an app of yours are Celery's: `celery -A proj once --help`.
     """
+
+
+main.add_command(check)
 
 
 @main.command()

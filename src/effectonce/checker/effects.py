@@ -1,0 +1,167 @@
+"""What a call changes outside of the task: rows, mails, requests, payments.
+
+Only names are known, so this errs on the side of not knowing: what is listed here is an effect that happens twice if
+the body runs twice.
+"""
+
+import ast
+import re
+from enum import StrEnum
+from typing import Final
+
+from effectonce.checker.names import before, last
+from effectonce.checker.walk import Step
+
+
+class Effect(StrEnum):
+    """A kind of effect, in the words of a message."""
+
+    INSERT = "inserts a row"
+    RELATIVE = "adds to a value"
+    MAIL = "sends a message to people"
+    POST = "posts to another system"
+    PAYMENT = "moves money"
+
+
+_INSERTS: Final = {"create", "acreate", "bulk_create", "abulk_create", "insert_one", "insert_many"}
+_SESSION: Final = re.compile(r"(^|[._])(db_?)?session(\(\))?$|(^|\.)db$|Session\(\)$", re.IGNORECASE)
+_SESSION_INSERTS: Final = {"add", "add_all", "bulk_save_objects", "bulk_insert_mappings"}
+_INSERT_SQL: Final = re.compile(r"^\s*insert\s+into\b", re.IGNORECASE)
+_SAFE_SQL: Final = re.compile(
+    r"on\s+conflict|on\s+duplicate\s+key|insert\s+(or\s+)?ignore|where\s+not\s+exists", re.IGNORECASE
+)
+_RELATIVE_SQL: Final = re.compile(r"\bset\b.*?\b(\w+)\s*=\s*(?:\w+\.)?\1\s*[-+]", re.IGNORECASE | re.DOTALL)
+_MAILS: Final = {
+    "send_mail",
+    "send_mass_mail",
+    "sendmail",
+    "send_email",
+    "send_templated_email",
+    "send_templated_mail",
+    "chat_postMessage",
+    "send_sms",
+}
+_MAIL_CLASSES: Final = re.compile(r"(Email|EmailMessage|EmailMultiAlternatives|Mail|AnymailMessage)\(\)$")
+_CLIENTS: Final = re.compile(r"^(requests|httpx|aiohttp|urllib3|niquests)\b")
+_POSTS: Final = {"post", "patch"}
+_PAYMENT_SDKS: Final = re.compile(
+    r"^(stripe|braintree|paypalrestsdk|razorpay|mollie|adyen|gocardless_pro|square|plaid)\b", re.IGNORECASE
+)
+_PAYMENT_VERBS: Final = {"create", "capture", "confirm", "sale", "refund", "charge", "pay", "cancel", "execute"}
+_MONEY_VERBS: Final = re.compile(
+    r"^(charge|refund|payout|pay|debit|credit|withdraw|pay_out|send_money|transfer_funds|transfer_money|capture_payment)"
+    r"(_(card|order|customer|user|invoice|payment|account|wallet|money|amount|balance))?$"
+)
+MONEY_MODELS: Final = re.compile(
+    r"(Charge|Payment|Payout|Refund|Transfer|Transaction|Ledger|LedgerEntry|Invoice|Credit|Debit|Withdrawal|Deposit)$"
+)
+
+
+def effect_of(step: Step) -> Effect | None:
+    """What the call *step* changes, or None."""
+    if not isinstance(step.node, ast.Call) or not step.name:
+        return None
+    name, word = step.name, last(step.name)
+    if is_payment(name):
+        return Effect.PAYMENT
+    if is_mail(name):
+        return Effect.MAIL
+    if is_post(step):
+        return Effect.POST
+    if is_insert(step):
+        return Effect.INSERT
+    if word == "update" and any(_is_relative_keyword(each) for each in step.call.keywords):
+        return Effect.RELATIVE
+    sql = sql_of(step)
+    if sql is not None and _RELATIVE_SQL.search(sql):
+        return Effect.RELATIVE
+    return None
+
+
+def is_insert(step: Step) -> bool:
+    """Tell whether a call inserts a row without asking whether there is one."""
+    name, word, receiver = step.name, last(step.name), before(step.name)
+    if word in _INSERTS:
+        if any(each.arg in {"ignore_conflicts", "update_conflicts"} for each in step.call.keywords):
+            return False
+        return ".objects" in name or receiver.endswith("_set") or word.startswith("insert_")
+    if word in _SESSION_INSERTS:
+        return _SESSION.search(receiver) is not None
+    if word == "save" and receiver.endswith("()") and ".objects" not in receiver:
+        return is_model(receiver.removesuffix("()"))
+    sql = sql_of(step)
+    return sql is not None and _INSERT_SQL.search(sql) is not None and not _SAFE_SQL.search(sql)
+
+
+def is_model(name: str) -> bool:
+    """Tell whether *name* is the class of a Django model, as far as its module says."""
+    return re.search(r"(^|\.)models\.(\w+\.)*[A-Z]\w+$", name) is not None
+
+
+def sql_of(step: Step) -> str | None:
+    """The text of the statement that a call executes."""
+    if last(step.name) not in {"execute", "executemany", "raw", "exec_driver_sql"} or not step.call.args:
+        return None
+    return text_of(step.call.args[0])
+
+
+def text_of(node: ast.expr) -> str | None:
+    """The text of a literal, also inside of `text(...)` and f-strings."""
+    match node:
+        case ast.Constant(value=str(value)):
+            return value
+        case ast.JoinedStr(values=values):
+            return "".join(text_of(each) or "{}" for each in values)
+        case ast.Call(args=[inner, *_]) if isinstance(node.func, ast.Name) and node.func.id in {"text", "SQL"}:
+            return text_of(inner)
+        case ast.BinOp(left=left, op=ast.Add() | ast.Mod()):
+            return text_of(left)
+        case _:
+            return None
+
+
+def is_mail(name: str) -> bool:
+    """Tell whether a call of *name* sends a mail, an SMS or the like."""
+    word, receiver = last(name), before(name)
+    if word in _MAILS:
+        return True
+    if word == "send":
+        return _MAIL_CLASSES.search(receiver) is not None
+    return name.endswith(".messages.create")
+
+
+def is_post(step: Step) -> bool:
+    """Tell whether a call is an HTTP request that is not idempotent."""
+    name, word = step.name, last(step.name)
+    if not _CLIENTS.search(name):
+        return False
+    if word == "request":
+        method = text_of(step.call.args[0]) if step.call.args else None
+        return method is not None and method.lower() in _POSTS
+    return word in _POSTS
+
+
+def is_payment(name: str) -> bool:
+    """Tell whether a call of *name* moves money."""
+    word = last(name)
+    if _PAYMENT_SDKS.search(name):
+        return word in _PAYMENT_VERBS or word.startswith(("create_", "charge_", "refund_"))
+    return _MONEY_VERBS.match(word) is not None
+
+
+def _is_relative_keyword(each: ast.keyword) -> bool:
+    """Tell whether `update(x=F("x") + n)` gives a value that depends on the old one."""
+    value = each.value
+    if not isinstance(value, ast.BinOp) or not isinstance(value.op, ast.Add | ast.Sub):
+        return False
+    return any(_is_old_value(side, each.arg) for side in (value.left, value.right))
+
+
+def _is_old_value(node: ast.expr, column: str | None) -> bool:
+    match node:
+        case ast.Call(func=ast.Name(id="F") | ast.Attribute(attr="F"), args=[ast.Constant(value=name)]):
+            return bool(name == column)
+        case ast.Attribute(attr=name):
+            return name == column
+        case _:
+            return False

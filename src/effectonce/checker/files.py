@@ -1,0 +1,63 @@
+"""Which files a run reads."""
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final
+
+from effectonce.checker.deployment.reading import may_be_deployment
+from effectonce.checker.options import Options, OptionsInvalid
+
+NEVER: Final = {
+    ".git",
+    ".hg",
+    ".svn",
+    ".tox",
+    ".nox",
+    ".venv",
+    "venv",
+    "env",
+    ".mypy_cache",
+    ".ruff_cache",
+    ".pytest_cache",
+    "__pycache__",
+    "__pypackages__",
+    "node_modules",
+    "site-packages",
+    "dist",
+    "build",
+    ".eggs",
+}
+
+
+def collect(paths: Iterable[Path], options: Options) -> tuple[list[Path], list[Path]]:
+    """The files of Python and the other ones under *paths*, each once; a path that is not there is refused."""
+    python: dict[Path, None] = {}
+    other: dict[Path, None] = {}
+    for path in paths:
+        if not path.exists():
+            reason = f"{path}: there is no such file or folder"
+            raise OptionsInvalid(reason)
+        for file in _files(path, options):
+            if file.suffix == ".py":
+                python[file] = None
+            elif may_be_deployment(file):
+                other[file] = None
+    return list(python), list(other)
+
+
+def _files(path: Path, options: Options) -> Iterator[Path]:
+    if not path.is_dir():
+        yield path
+        return
+    for folder, folders, names in os.walk(path):
+        here = Path(folder)
+        folders[:] = sorted(
+            each
+            for each in folders
+            if each not in NEVER and not options.excludes(here / each) and not (here / each / "pyvenv.cfg").exists()
+        )
+        for name in sorted(names):
+            file = here / name
+            if not options.excludes(file) and file.is_file():
+                yield file

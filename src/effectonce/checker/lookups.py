@@ -1,0 +1,129 @@
+"""Looks at a table that decide whether something is inserted into it."""
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from effectonce.checker.module import Function
+from effectonce.checker.names import before, dotted, last
+from effectonce.checker.walk import Kind, Step
+
+_LOOKS: Final = {
+    "exists",
+    "aexists",
+    "first",
+    "afirst",
+    "count",
+    "get",
+    "aget",
+    "one_or_none",
+    "scalar",
+    "scalar_one_or_none",
+    "filter",
+    "filter_by",
+    "find_one",
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lookup:
+    """One look: at which model, by which columns, in which call."""
+
+    step: Step
+    model: str
+    columns: set[str]
+
+    def decides(self, insert: Step, function: Function) -> bool:
+        """Tell whether *insert* happens or not by what was found."""
+        names = self._names(function)
+        for frame in insert.frames(Kind.IF, Kind.ELSE):
+            if isinstance(frame.node, ast.If) and self._is_tested(frame.node.test, names):
+                return True
+        for frame in insert.frames(Kind.EXCEPT):
+            if isinstance(frame.node, ast.ExceptHandler) and "DoesNotExist" in ast.dump(frame.node):
+                return any(
+                    frame.node in each.node.handlers
+                    for each in self.step.frames(Kind.TRY)
+                    if isinstance(each.node, ast.Try)
+                )
+        for step in function.steps:
+            if not isinstance(step.node, ast.If) or step.index > insert.index or not _leaves(step.node):
+                continue
+            around = any(frame.node is step.node for frame in insert.frames())
+            if not around and self._is_tested(step.node.test, names):
+                return True
+        return False
+
+    def _names(self, function: Function) -> set[str]:
+        return {
+            name
+            for name, values in function.assigned.items()
+            if any(any(node is self.step.node for node in ast.walk(value)) for value in values)
+        }
+
+    def _is_tested(self, test: ast.expr, names: set[str]) -> bool:
+        return any(
+            node is self.step.node or (isinstance(node, ast.Name) and node.id in names) for node in ast.walk(test)
+        )
+
+
+def lookups_of(function: Function) -> Iterator[Lookup]:
+    """The looks of one body; of a chain of calls only the outermost one."""
+    for step in function.calls:
+        word = last(step.name)
+        if word not in _LOOKS:
+            continue
+        model = _model(step, function)
+        if model is not None:
+            yield Lookup(step, model, _columns(step.call))
+
+
+def _model(step: Step, function: Function) -> str | None:
+    name = step.name
+    if ".objects" in name:
+        return name.partition(".objects")[0]
+    for node in _chain(step.call):
+        called = last(function.name_of(node))
+        if called in {"query", "select"} and node.args:
+            return dotted(node.args[0], function.scope).split(".id")[0]
+    return None
+
+
+def _chain(call: ast.Call) -> Iterator[ast.Call]:
+    """The calls that a chain of calls is made of, with calls that are its first arguments."""
+    pending: list[ast.AST] = [call]
+    while pending:
+        node = pending.pop()
+        match node:
+            case ast.Call(func=func, args=args):
+                yield node
+                pending.append(func)
+                pending.extend(args[:1])
+            case ast.Attribute(value=value) | ast.Await(value=value):
+                pending.append(value)
+            case _:
+                pass
+
+
+def _columns(call: ast.Call) -> set[str]:
+    return {each.arg for node in _chain(call) for each in node.keywords if each.arg}
+
+
+def inserted_model(step: Step, function: Function) -> str | None:
+    """The model of the row that a call inserts."""
+    name, receiver = step.name, before(step.name)
+    if ".objects" in name:
+        return name.partition(".objects")[0]
+    if last(name) in {"add", "add_all", "bulk_save_objects"} and step.call.args:
+        given = step.call.args[0]
+        if isinstance(given, ast.Name):
+            values = function.assigned.get(given.id, [])
+            given = values[-1] if values else given
+        text = dotted(given, function.scope)
+        return text.removesuffix("()") if text.endswith("()") else None
+    return receiver.removesuffix("()") if last(name) == "save" and receiver.endswith("()") else None
+
+
+def _leaves(node: ast.If) -> bool:
+    return isinstance(node.body[-1], ast.Return | ast.Raise | ast.Continue)

@@ -1,0 +1,60 @@
+"""What a name in the code stands for: `app.task` is `celery.Celery().task`.
+
+An expression is written as one dotted text: attributes with a point, calls as `()`, items as `[]`. A name at its head
+is replaced by what the scope knows of it: an import, a definition of the module, or what was assigned to it last.
+So `Order.objects.filter(paid=True).first()` in any module is `shop.models.Order.objects.filter().first`.
+"""
+
+import ast
+from collections.abc import Mapping
+from typing import Final
+
+LONGEST_CHAIN: Final = 40
+TASK: Final = "$task"
+
+
+def dotted(node: ast.AST, known: Mapping[str, str]) -> str:
+    """Write *node* as dotted text, or as the empty text where it is no chain of names, calls and items."""
+    parts: list[str] = []
+    while True:
+        match node:
+            case ast.Attribute(value=value, attr=attr):
+                parts.append("." + attr)
+            case ast.Call(func=value):
+                parts.append("()")
+            case ast.Subscript(value=value):
+                parts.append("[]")
+            case ast.Await(value=value) | ast.NamedExpr(value=value) | ast.Starred(value=value):
+                pass
+            case ast.Name(id=name):
+                parts.append(known.get(name, name))
+                break
+            case _:
+                return ""
+        node = value
+        if len(parts) > LONGEST_CHAIN:
+            return ""
+    return "".join(reversed(parts))
+
+
+def last(name: str) -> str:
+    """The last word of a dotted text: `apply_async` of `tasks.charge.apply_async`."""
+    return name.rpartition(".")[2]
+
+
+def before(name: str) -> str:
+    """What a method is called on: `tasks.charge` of `tasks.charge.apply_async`."""
+    return name.rpartition(".")[0]
+
+
+def words(name: str) -> set[str]:
+    """The words of an identifier or a text, in lower case: `is_already_paid` has three."""
+    out: list[str] = []
+    for letter in name:
+        if not letter.isalnum():
+            out.append(" ")
+        elif letter.isupper() and out and out[-1].islower():
+            out.append(" " + letter.lower())
+        else:
+            out.append(letter.lower())
+    return set("".join(out).split())

@@ -1,0 +1,95 @@
+"""EO501: a task that is sent inside a transaction runs before the rows are there, or without them."""
+
+import ast
+from collections.abc import Iterator
+
+from effectonce.checker.findings import Family, Found, Severity
+from effectonce.checker.module import Function
+from effectonce.checker.rule import Rule
+from effectonce.checker.sends import Send, is_after_commit
+from effectonce.checker.survey import Survey
+from effectonce.checker.transactions import atomic_frame, exclusive, writes_before
+from effectonce.checker.walk import Kind, Step
+
+
+def check(survey: Survey) -> Iterator[Found]:
+    """Look for sends between a write and the end of its transaction, here or one call further."""
+    for function, sends in survey.senders:
+        for send in sends:
+            message = _wrong(send, function)
+            if message is not None:
+                yield function.found(send.step.call, message)
+    senders = {function.name: sends for function, sends in survey.senders}
+    for module in survey.project.modules:
+        for function in module.functions.values():
+            if "atomic" in module.source.text:
+                yield from _further(function, senders, survey)
+
+
+def _wrong(send: Send, function: Function) -> str | None:
+    if send.waits_for_commit or (send.task is not None and send.task.is_guarded and _is_answered_here(function)):
+        return None
+    if _is_called_too_early(send, function):
+        return (
+            "on_commit is given what this call returns, so the task is sent now, before the commit; give it a callable"
+        )
+    frame = atomic_frame(send.step)
+    if frame is None or send.is_deferred:
+        return None
+    write = next(writes_before(send.step, frame, function), None)
+    if write is None:
+        return None
+    return (
+        f"the task is sent inside the transaction that writes in line {write.call.lineno}: a worker may run it before "
+        "the commit, and a rollback does not take it back"
+    )
+
+
+def _is_answered_here(function: Function) -> bool:
+    return "outbox" in function.module.source.text
+
+
+def _is_called_too_early(send: Send, function: Function) -> bool:
+    return any(
+        is_after_commit(step.name) and any(argument is send.step.node for argument in step.call.args)
+        for step in function.calls
+    )
+
+
+def _further(function: Function, senders: dict[str, list[Send]], survey: Survey) -> Iterator[Found]:
+    """A call inside a transaction of a function that sends at once."""
+    for step in function.calls:
+        frame = atomic_frame(step)
+        if frame is None:
+            continue
+        called = survey.project.called(step.name, function)
+        if called is None or called.name not in senders or called.is_task or called is function:
+            continue
+        send = next((each for each in senders[called.name] if _sends_at_once(each, called)), None)
+        write = next(writes_before(step, frame, function), None)
+        if send is not None and write is not None:
+            yield function.found(
+                step.call,
+                f"{called.node.name!r} sends a task ({called.module.source.path.name}:{send.step.call.lineno}) "
+                f"inside the transaction that writes in line {write.call.lineno}, and may run before the commit",
+            )
+
+
+def _sends_at_once(send: Send, called: Function) -> bool:
+    if send.is_deferred or send.step.inside(Kind.IF, Kind.ELSE, Kind.EXCEPT):
+        return False
+    return not any(is_after_commit(step.name) and _same(step, send.step) for step in called.calls)
+
+
+def _same(one: Step, other: Step) -> bool:
+    return any(node is other.node for node in ast.walk(one.call)) or exclusive(one, other)
+
+
+RULE = Rule(
+    code="EO501",
+    name="send-before-commit",
+    severity=Severity.ERROR,
+    family=Family.SENDING,
+    summary="A task is sent inside the transaction whose rows it needs",
+    check=check,
+)

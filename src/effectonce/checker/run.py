@@ -1,0 +1,54 @@
+"""One run of the checker, from paths to findings."""
+
+import gc
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from effectonce.checker.files import collect
+from effectonce.checker.findings import Finding, Found
+from effectonce.checker.options import Options, check_codes
+from effectonce.checker.rule import Rule
+from effectonce.checker.rules import all_rules
+from effectonce.checker.source import Source
+from effectonce.checker.survey import Survey
+
+
+def check(paths: Sequence[Path], options: Options) -> list[Finding]:
+    """Check what is under *paths*, and give the findings in the order of files and places."""
+    rules = all_rules()
+    check_codes(options, [rule.code for rule in rules])
+    python, other = collect(paths, options)
+    with _without_collections():
+        survey = Survey.of(python, other)
+        return survey_findings(survey, [rule for rule in rules if options.covers(rule.code)], options)
+
+
+def survey_findings(survey: Survey, rules: Sequence[Rule], options: Options) -> list[Finding]:
+    """What *rules* find in *survey*, without what is silenced, each place once a rule."""
+    survey.project.parse_all()
+    out: dict[tuple[str, Path, int, int], Finding] = {}
+    for rule in rules:
+        for found in rule.check(survey):
+            source = survey.source(found.path)
+            if options.covers_in(rule.code, found.path) and not _is_silenced(rule, found, source):
+                line = source.line(found.span.row) if source is not None else ""
+                out.setdefault((rule.code, found.path, found.span.row, found.span.column), rule.finding(found, line))
+    return sorted(out.values(), key=lambda finding: finding.order)
+
+
+def _is_silenced(rule: Rule, found: Found, source: Source | None) -> bool:
+    rows = {found.span.row, found.span.end_row}
+    return source is not None and any(source.silences(row, rule.code) for row in rows)
+
+
+@contextmanager
+def _without_collections() -> Iterator[None]:
+    """Pause the collector of cycles: trees hold none, and it would walk all of them again and again."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
