@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from effectonce.domain.policies import Leased as Leased
     from effectonce.domain.policies import Natural as Natural
     from effectonce.domain.policies import Transactional as Transactional
+    from effectonce.domain.steps import Done as Done
+    from effectonce.domain.steps import Failed as Failed
+    from effectonce.domain.steps import NotDone as NotDone
+    from effectonce.domain.steps import Unknown as Unknown
     from effectonce.errors import CommitUncertain as CommitUncertain
     from effectonce.errors import EffectBusy as EffectBusy
     from effectonce.errors import EffectDuplicate as EffectDuplicate
@@ -36,6 +40,7 @@ if TYPE_CHECKING:
     from effectonce.errors import ResultNotKept as ResultNotKept
     from effectonce.errors import SchemaMissing as SchemaMissing
     from effectonce.errors import SettingsInvalid as SettingsInvalid
+    from effectonce.errors import StepInvalid as StepInvalid
     from effectonce.errors import TransactionEscaped as TransactionEscaped
 
 __version__ = "0.1.0"
@@ -59,6 +64,7 @@ _ERRORS = (
     "ResultNotKept",
     "SchemaMissing",
     "SettingsInvalid",
+    "StepInvalid",
     "TransactionEscaped",
 )
 
@@ -72,6 +78,7 @@ _HOMES = {
     "Leased": "effectonce.domain.policies",
     "Natural": "effectonce.domain.policies",
     "Transactional": "effectonce.domain.policies",
+    **dict.fromkeys(("Done", "Failed", "NotDone", "Unknown"), "effectonce.domain.steps"),
     **dict.fromkeys(_ERRORS, "effectonce.errors"),
 }
 

@@ -41,6 +41,10 @@ POINTS: Final = frozenset(
         "rescue.before",
         "rescue.after",
         "ack.before",
+        "step.begin.before",
+        "step.begin.after",
+        "step.end.before",
+        "step.end.after",
     }
 )
 

@@ -164,6 +164,14 @@ class FenceRefused(EffectOnceError):
     hint = "let the error pass: the work is rolled back and the message comes again; a longer lease= helps slow bodies"
 
 
+class StepInvalid(EffectOnceError):
+    """A step that cannot be run, or whose result cannot be given back."""
+
+    code = "step-invalid"
+    message = "task '{task}': step '{step}' of effect '{key}': {reason}"
+    hint = "steps belong in a Leased body, each with a name of its own and a result that the serializer can carry"
+
+
 class LedgerUnavailable(EffectOnceError):
     """The ledger could not be asked, so nothing was run."""
 

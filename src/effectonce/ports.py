@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeGuard
 
 from effectonce.domain.claims import Claim, Entry, Granted, Outcome, Refused, State
+from effectonce.domain.steps import End, Step
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,11 +104,32 @@ class LedgerStore(Protocol):
         """How many entries there are in each state."""
         ...
 
+    def begin_step(self, granted: Granted, name: str, *, holds: bool) -> bool:
+        """Record that this claim's holder begins a step; False means fenced.
+
+        A start without an end that an earlier attempt left is replaced; one that has ended must not be begun again.
+        True again when this attempt has begun it before: the answer may have been lost. The start is committed, and
+        an attempt that takes the effect over afterwards sees it.
+        """
+        ...
+
+    def end_step(self, granted: Granted, name: str, end: End) -> bool:
+        """Record the end of a step that this attempt began; False means fenced. True again when it has ended."""
+        ...
+
+    def cancel_step(self, granted: Granted, name: str) -> bool:
+        """Take the start of a step back: it did nothing. False means fenced."""
+        ...
+
+    def steps(self, digest: bytes) -> Sequence[Step]:
+        """The steps of an effect, in the order in which they began. They live as long as its entry."""
+        ...
+
     def rescue(self, limit: int) -> Sequence[Entry]:
         """Release claims whose lease ended more than one lease ago, and count a death for each (rule 17).
 
-        Up to *limit*; by fence; never one whose holder still has a transaction open on it. Answers the entries
-        as they stood before.
+        Those of which `domain.steps.waits_for_a_person` says so become UNKNOWN instead. Up to *limit*; by fence;
+        never one whose holder still has a transaction open on it. Answers the entries as they stood before.
         """
         ...
 
@@ -215,6 +237,14 @@ class TransactionalStore(LedgerStore, Protocol):
 
     def is_lost(self, error: BaseException) -> bool:
         """Tell whether an error out of a body means that the connection to the ledger is gone."""
+        ...
+
+    def fenced(self, granted: Granted, *, key: str) -> AbstractContextManager[Any]:
+        """Open a transaction that commits at the end of the context only while *granted* holds its entry.
+
+        Gives a SQLAlchemy session. Raises FenceRefused, with nothing committed, when the claim was lost; what the
+        context raises rolls it back. A connection lost at the commit is CommitUncertain.
+        """
         ...
 
 

@@ -39,7 +39,7 @@ def charge(self: Any, order: str, *, deadly: int = 0, retries: int = 2, pause: f
 def mail(self: Any, order: str, *, deadly: int = 0, retries: int = 2) -> str:
     _prepare(self, order, deadly=deadly, retries=retries)
     time.sleep(LEASE * 0.6)
-    outside(f"mail:{order} {effect.idempotency_key('mail')}")
+    effect.step("mail", outside, f"mail:{order} {effect.idempotency_key('mail')}")
     return "done"
 
 

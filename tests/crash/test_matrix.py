@@ -19,7 +19,14 @@ from tests.services import Fleet
 
 NEVER = {
     # A first delivery inserts its entry as completed; only what is committed apart is settled by a store.
-    "charge": {"renew.before", "renew.after"},
+    "charge": {
+        "renew.before",
+        "renew.after",
+        "step.begin.before",
+        "step.begin.after",
+        "step.end.before",
+        "step.end.after",
+    },
     "mail": {"commit.before", "commit.after"},
 }
 

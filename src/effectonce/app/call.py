@@ -29,7 +29,8 @@ from effectonce.app.frames import Frame, current_frame, within
 from effectonce.app.guard import Guard
 from effectonce.app.requests import read_delivery
 from effectonce.errors import CommitUncertain, EffectBusy, KeyMissing, LedgerUnavailable
-from effectonce.runtime.signals import Away, Fenced, Raised, Refusal, Remembered, Signal
+from effectonce.runtime.leased import LeasedAttempt
+from effectonce.runtime.signals import Away, Fenced, Raised, Refusal, Remembered, Signal, Undecided
 
 
 def outer_door(guard: Guard, task: Any, plain: Callable[..., Any], args: Any, kwargs: Any) -> Any:
@@ -158,8 +159,23 @@ def _signalled(frame: Frame, signal: Signal) -> Any:
             return endings.away(frame, signal.error)
         case Fenced():
             return endings.fenced(frame, signal)
+        case Undecided():
+            return _undecided(frame, signal)
         case _:
             raise signal
+
+
+def _undecided(frame: Frame, signal: Undecided) -> Any:
+    """Mark the effect as unknown and keep this message with it; where that cannot be written, it is put off."""
+    attempt = frame.attempt
+    assert isinstance(attempt, LeasedAttempt)  # noqa: S101 - no other attempt has steps
+    try:
+        attempt.undecided(signal.step)
+    except Fenced as fenced:
+        return endings.fenced(frame, fenced)
+    except Away as away:
+        return endings.away(frame, away.error)
+    return endings.unknown(frame, signal)
 
 
 def _retry(frame: Frame) -> None:

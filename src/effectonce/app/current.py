@@ -4,19 +4,27 @@ They are proxies, so a reusable package can import them without knowing the app 
 body, using one raises `OutsideEffect`.
 """
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar
 from uuid import UUID
 
 from celery.local import Proxy
 
 from effectonce.app.frames import Frame, current_frame
+from effectonce.app.steps import StepOptions, checked_options
+from effectonce.domain.steps import OnUnknown
 from effectonce.errors import OutsideEffect
 from effectonce.ports import Work
+from effectonce.runtime.leased import LeasedAttempt
 from effectonce.runtime.transactional import TransactionalAttempt
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
     from sqlalchemy.orm import Session
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class Effect:
@@ -59,6 +67,30 @@ class Effect:
     def ensure_current(self) -> None:
         """Raise FenceRefused when another attempt may hold the effect by now; asks the ledger, one round trip."""
         self._frame.attempt.ensure_current()
+
+    def step(self, name: str, call: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Carry out ``call(*args, **kwargs)`` as the step *name*, unless it has been; see `StepOptions.step`."""
+        return StepOptions(self._frame).step(name, call, *args, **kwargs)
+
+    def options(
+        self, *, on_unknown: OnUnknown | None = None, not_done: tuple[type[Exception], ...] = ()
+    ) -> StepOptions:
+        """Options for single steps: ``effect.options(on_unknown="hold").step(...)``.
+
+        *on_unknown* instead of the policy's. *not_done*: exceptions of the call that say it did nothing.
+        """
+        return checked_options(self._frame, on_unknown, not_done)
+
+    def transaction(self) -> AbstractContextManager["Session"]:
+        """A transaction of the ledger's SQL database, as a session, that commits only while the claim is not lost.
+
+        Under `Leased` on a SQL ledger; LedgerUnsuitable elsewhere. Leaving the context commits, on condition of the
+        fence in the same transaction; raises FenceRefused, with nothing committed, when another attempt has the effect.
+        """
+        attempt = self._frame.attempt
+        if not isinstance(attempt, LeasedAttempt):
+            raise OutsideEffect(face="effect.transaction()")
+        return attempt.transaction()
 
     def __repr__(self) -> str:
         """Show key, fence and attempt."""

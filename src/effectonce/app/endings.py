@@ -36,7 +36,7 @@ from effectonce.errors import (
 )
 from effectonce.events import Name
 from effectonce.ports import is_transactional
-from effectonce.runtime.signals import Fenced
+from effectonce.runtime.signals import Fenced, Undecided
 
 HELD: Final = "HELD"
 """The state of a task whose message waits for a person."""
@@ -77,6 +77,19 @@ def fenced(frame: Frame, signal: Fenced) -> NoReturn:
     if not frame.delivery.deferrable:
         raise signal.__cause__ or _busy_error(frame, Busy(wait=frame.claim.lease, own=False))
     _busy_again(frame, Busy(wait=None, own=True), why="fenced")
+
+
+def unknown(frame: Frame, signal: Undecided) -> NoReturn:
+    """End a delivery whose effect is left to a person; its entry says so already (rule 18)."""
+    claim = frame.claim
+    if not frame.delivery.deferrable:
+        cause = signal.__cause__
+        raise EffectHeld(task=frame.delivery.task, key=claim.key, state="unknown", since="now") from cause
+    try:
+        frame.guard.once.ledger.hold(claim.digest, held_message(frame.task, frame.request))
+    except LedgerUnavailable as error:
+        away(frame, error)
+    _show_held(frame, State.UNKNOWN)
 
 
 def _replay(frame: Frame, entry: Entry) -> Any:

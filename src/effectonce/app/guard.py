@@ -10,10 +10,11 @@ from celery.exceptions import Ignore, TaskPredicate
 from effectonce.app import requests
 from effectonce.app.encoding import encode_failure, encode_result
 from effectonce.app.frames import Frame
+from effectonce.app.steps import step_plan
 from effectonce.domain.claims import Claim
 from effectonce.domain.deliveries import Delivery
 from effectonce.domain.keys import Key, KeySource
-from effectonce.domain.policies import UNSET, Exclusive, Natural, Policy, Transactional
+from effectonce.domain.policies import UNSET, Exclusive, Leased, Natural, Policy, Transactional
 from effectonce.errors import KeyInvalid, LedgerUnsuitable
 from effectonce.events import Name
 from effectonce.observers import log
@@ -122,6 +123,7 @@ class Guard:
             reenter=delivery.reenter,
             time_limit=_time_limit(task, request),
             recurs=isinstance(self.policy, Exclusive),
+            holds=isinstance(policy, Leased) and policy.on_unknown == "hold" and policy.reconcile is None,
         )
 
     def _attempt(self, frame: Frame) -> LeasedAttempt | TransactionalAttempt | NaturalAttempt:
@@ -158,6 +160,7 @@ class Guard:
             handed_on=lambda: frame.handed_on,
             emit=log,
             patience=frame.claim.lease if in_chunk() is None else 0.0,
+            steps=step_plan(frame),
         )
 
     def happened(self, frame: Frame, name: Name, **facts: Any) -> None:

@@ -34,6 +34,7 @@ class Claim:
     *lease* and *keep* are seconds; *keep* is None for ever. *reenter* is the fence that a retry brings along.
     *time_limit*: seconds after which Celery kills the body, None where it does not.
     *recurs*: the effect is carried out again and again, so another message's finished entry does not stand in its way.
+    *holds*: an effect whose holder dies is held for a person, unless its steps tell that nothing is unknown (rule 18).
     """
 
     digest: bytes
@@ -49,6 +50,7 @@ class Claim:
     reenter: int | None = None
     time_limit: float | None = None
     recurs: bool = False
+    holds: bool = False
 
     @property
     def longest_silence(self) -> float | None:

@@ -9,16 +9,20 @@ from effectonce.domain.nearest import nearest
 
 _LATER: Final = {
     "at_send": "at_send= comes with Unique",
-    "reconcile": "reconcile= comes with steps",
 }
 """Options that the design has and this version does not."""
 
-_ELSEWHERE: Final = {"lease": "Leased or Exclusive", "on_unknown": "Leased", "allow_escape": "Transactional"}
+_ELSEWHERE: Final = {
+    "lease": "Leased or Exclusive",
+    "on_unknown": "Leased",
+    "reconcile": "Leased",
+    "allow_escape": "Transactional",
+}
 
 _CHOICES: Final[Mapping[str, tuple[object, ...]]] = {
     "on_duplicate": ("replay", "raise"),
     "on_busy": ("defer", "skip", "raise"),
-    "on_unknown": ("retry",),
+    "on_unknown": ("retry", "hold", "skip"),
     "mode": ("enforce",),
     "result": (True, False, None),
     "key_at_call": (True, False),
@@ -27,7 +31,6 @@ _CHOICES: Final[Mapping[str, tuple[object, ...]]] = {
 
 _LATER_CHOICES: Final[Mapping[str, tuple[object, ...]]] = {
     "on_busy": ("wait", "follow"),
-    "on_unknown": ("hold", "skip"),
     "mode": ("observe", "off"),
 }
 
@@ -99,6 +102,10 @@ def _is_count(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 1
 
 
+def _is_question(value: object) -> bool:
+    return value is None or (callable(value) and not isinstance(value, type))
+
+
 def _are_exceptions(value: object) -> bool:
     return isinstance(value, tuple) and all(isinstance(one, type) and issubclass(one, Exception) for one in value)
 
@@ -108,5 +115,6 @@ _EXPECTED: Final[Mapping[str, tuple[str, Callable[[object], bool]]]] = {
     "keep": ("seconds above 0, a timedelta, or None for ever", _is_life),
     "lease": ("seconds above 0, or a timedelta", _is_span),
     "max_takeovers": ("a whole number of at least 1", _is_count),
+    "reconcile": ("a callable of effect and step, or None", _is_question),
     "remember": ("a tuple of exception classes", _are_exceptions),
 }

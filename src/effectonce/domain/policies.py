@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Final, Literal, TypedDict, Unpack
 
 from effectonce.domain.callables import callable_faults
 from effectonce.domain.options import choice_faults, name_faults, pointless_option, unknown_option, value_faults
+from effectonce.domain.steps import OnUnknown
 from effectonce.domain.templates import TemplateFaulty, read_template
 from effectonce.errors import NotInstalled, PolicyInvalid
 
@@ -196,25 +197,29 @@ class Leased(Policy):
     """One holder at a time acts, each with a larger fence, and shows the outside the same idempotency key.
 
     *lease*: seconds that a hold lasts without renewal. *on_unknown*: what becomes of a step that was begun and whose
-    end nobody saw; ``"retry"`` runs it again with the same key.
+    end nobody saw: ``"retry"`` runs it again with the same key, ``"hold"`` leaves the effect to a person, ``"skip"``
+    counts it as done. *reconcile*: a callable of effect and step that asks the outside first, and answers
+    `Done(result)`, `NotDone` or `Unknown`.
     """
 
     lease: float | Unset
-    on_unknown: Literal["retry"]
+    on_unknown: OnUnknown
+    reconcile: Callable[[Any, Any], Any] | None
 
     def __init__(
         self,
         key: KeyOption = None,
         *,
         lease: Seconds | Unset = UNSET,
-        on_unknown: Literal["retry"] = "retry",
+        on_unknown: OnUnknown = "retry",
+        reconcile: Callable[[Any, Any], Any] | None = None,
         **options: Unpack[Options],
     ) -> None:
         Policy.__init__(self, key, **options)
-        _put(self, lease=_seconds(lease), on_unknown=on_unknown)
+        _put(self, lease=_seconds(lease), on_unknown=on_unknown, reconcile=reconcile)
 
     def _own_options(self) -> dict[str, Any]:
-        return {"lease": self.lease, "on_unknown": self.on_unknown}
+        return {"lease": self.lease, "on_unknown": self.on_unknown, "reconcile": self.reconcile}
 
 
 @dataclass(frozen=True, slots=True, init=False)

@@ -8,19 +8,21 @@ once more under the same idempotency key.
 """
 
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 
 from effectonce import crashpoints
 from effectonce.domain.claims import Granted, Outcome, Refused, State, judge
 from effectonce.domain.leases import Lease
-from effectonce.errors import EffectOnceError, FenceRefused, LedgerUnavailable
+from effectonce.domain.steps import Done, OnUnknown
+from effectonce.errors import EffectOnceError, FenceRefused, LedgerUnavailable, LedgerUnsuitable
 from effectonce.events import Name
-from effectonce.ports import LedgerStore
+from effectonce.ports import LedgerStore, is_transactional
 from effectonce.runtime.asking import ask_for_claim
 from effectonce.runtime.keeper import Held, Keeper
 from effectonce.runtime.plan import Encoded, Plan
-from effectonce.runtime.signals import Away, Fenced, Raised, Refusal, Remembered, signal_of
+from effectonce.runtime.signals import Away, Fenced, Raised, Refusal, Remembered, Undecided, signal_of
+from effectonce.runtime.steps import Steps
 from effectonce.runtime.turns import take_turn
 
 
@@ -33,6 +35,7 @@ class LeasedAttempt:
         self._keeper = keeper
         self._holding = ExitStack()
         self._held: Held | None = None
+        self._steps: Steps | None = None
         self.granted: Granted | None = None
         self._unwritten: Outcome | None = None
         self.result: Any = None
@@ -41,17 +44,58 @@ class LeasedAttempt:
     def run(self, body: Callable[[], Any]) -> Any:
         """Claim, run *body*, and settle what it returned; what it raises is left for an ending."""
         take_turn(self._plan, self._claim)
+        done = self._look_back()
+        if done is not None:
+            return self._completed(done.result)
         crashpoints.crash_point("body.before")
         try:
             result = body()
         except FenceRefused as error:
             raise Fenced from error
         except EffectOnceError as error:
-            raise signal_of(error) from error
+            signal = signal_of(error)
+            if isinstance(signal, Raised) and self._is_unknown:
+                signal = Undecided(None)
+            raise signal from error
         except Exception as error:
             self._remember(error)
+            if not isinstance(error, self._plan.controls) and self._is_unknown:
+                raise Undecided(None) from error
             raise
         crashpoints.crash_point("body.after")
+        return self._completed(result)
+
+    def _look_back(self) -> Done | None:
+        try:
+            return self._own_steps.look_back()
+        except LedgerUnavailable as error:
+            raise Away(error) from error
+
+    @property
+    def _own_steps(self) -> Steps:
+        assert self._steps is not None, "the claim was not granted"  # noqa: S101 - a mistake of ours
+        return self._steps
+
+    @property
+    def _is_unknown(self) -> bool:
+        """Whether a person must judge what became of an attempt that ends here without an outcome (rule 18)."""
+        return self._steps is not None and self._steps.are_unknown
+
+    def step(
+        self, name: str, act: Callable[[], Any], *, on_unknown: OnUnknown | None, not_done: tuple[type[Exception], ...]
+    ) -> Any:
+        """Carry out one step of the body."""
+        return self._own_steps.run(name, act, on_unknown=on_unknown, not_done=not_done)
+
+    def transaction(self) -> AbstractContextManager[Any]:
+        """A transaction of the ledger's database that commits only while the claim holds."""
+        store, granted, plan = self._store, self.granted, self._plan
+        if granted is None or not is_transactional(store):
+            facts = {"ledger": store.name, "policy": "effect.transaction()", "task": plan.delivery.task}
+            raise LedgerUnsuitable(**facts, reason="it is not a SQL database")
+        return store.fenced(granted, key=plan.claim.key)
+
+    def _completed(self, result: Any) -> Any:
         self._complete(result)
         self.result, self.is_done = result, True
         self._plan.happened(Name.EFFECT_COMPLETED, fence=self.fence)
@@ -112,11 +156,26 @@ class LeasedAttempt:
 
         One that ended, and whose outcome the ledger could not take, is not let go: its outcome is tried once more.
         """
-        if self._unwritten is None:
+        if self._unwritten is None and self._is_unknown:
+            self.undecided(None)
+        elif self._unwritten is None:
             self._release(retries=self._plan.delivery.retries, reset=False)
         else:
             self._end(self._unwritten)
             self._plan.happened(Name.EFFECT_COMPLETED, fence=self.fence)
+
+    def undecided(self, step: str | None) -> None:
+        """Leave the effect to a person: nobody knows what became of *step*, or of a body that recorded none."""
+        granted = self.granted
+        if granted is None:
+            return
+        self._ask(lambda: self._store.mark_unknown(granted.digest, granted.attempt))
+        entry = self._ask(lambda: self._store.read(granted.digest))
+        if entry is None or entry.state is not State.UNKNOWN or entry.attempt != granted.attempt:
+            self._plan.happened(Name.FENCE_REFUSED, fence=granted.fence)
+            raise Fenced
+        self._holding.close()
+        self._plan.happened(Name.EFFECT_UNKNOWN, fence=granted.fence, step=step or "")
 
     def close(self) -> None:
         """Stop renewing."""
@@ -130,6 +189,7 @@ class LeasedAttempt:
         self.granted = answer
         lease = Lease.asked(asked, length=self._plan.claim.lease)
         self._held = self._holding.enter_context(self._keeper.holding(answer, lease=lease, key=self._plan.claim.key))
+        self._steps = Steps(self._plan, self._store, answer, self._held)
         name = Name.CLAIM_TAKEN_OVER if answer.takeover else Name.CLAIM_GRANTED
         self._plan.happened(name, fence=answer.fence, deaths=answer.deaths)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from effectonce.domain.claims import Claim, Outcome, State
 from effectonce.domain.deliveries import Delivery
+from effectonce.domain.steps import OnUnknown, Step
 from effectonce.errors import EffectOnceError
 from effectonce.events import Emit, Event, Name
 from effectonce.ports import Sleep
@@ -18,6 +19,20 @@ class Encoded:
 
     payload: bytes | None
     kept: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepPlan:
+    """How a task's steps are run.
+
+    *reconcile* asks the outside about a step, None being a body that recorded none. *encode* and *decode* make bytes
+    of results and back.
+    """
+
+    on_unknown: OnUnknown = "retry"
+    reconcile: Callable[[Step | None], Any] | None = None
+    encode: Callable[[Any], bytes] = bytes
+    decode: Callable[[bytes], Any] = bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +56,7 @@ class Plan:
     handed_on: Callable[[], bool]
     emit: Emit
     patience: float
+    steps: StepPlan = StepPlan()
     clock: Callable[[], float] = time.monotonic
     sleep: Sleep = time.sleep
 

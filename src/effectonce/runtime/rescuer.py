@@ -2,11 +2,13 @@
 
 A hard time limit or a terminate makes Celery acknowledge the message of a body that was killed: no redelivery takes
 the claim over, and it would stand for ever (hole H9). The rescuer releases a claim whose lease ended more than one
-lease ago and counts a death. Many may run at once: each release is conditional on the fence.
+lease ago and counts a death; one of which nobody knows what it did, and whose task says hold, it leaves to a person.
+Many may run at once: each release is conditional on the fence.
 """
 
 from collections.abc import Callable, Sequence
 
+from effectonce.domain.claims import State
 from effectonce.errors import LedgerUnavailable
 from effectonce.events import Emit, Event, Name
 from effectonce.ports import LedgerStore
@@ -39,9 +41,11 @@ class Rescuer:
     def _rescue_at(self, store: LedgerStore) -> int:
         freed = store.rescue(BATCH)
         for entry in freed:
+            left = store.read(entry.digest)
+            is_unknown = left is not None and left.state is State.UNKNOWN
             self._emit(
                 Event(
-                    name=Name.CLAIM_RESCUED,
+                    name=Name.EFFECT_UNKNOWN if is_unknown else Name.CLAIM_RESCUED,
                     key=entry.key,
                     task_id=entry.task_id,
                     attempt=entry.attempt.hex(),

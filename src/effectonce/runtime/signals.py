@@ -33,6 +33,14 @@ class Away(Signal):
         self.error = error
 
 
+class Undecided(Signal):
+    """Nobody knows whether *step* took place, None being a body that recorded none, and the task says hold."""
+
+    def __init__(self, step: str | None) -> None:
+        super().__init__(step)
+        self.step = step
+
+
 class Remembered(Signal):
     """The body failed in a way that the policy remembers; the failure is written."""
 

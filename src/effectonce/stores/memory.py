@@ -14,6 +14,7 @@ from typing import ClassVar
 
 from effectonce import crashpoints
 from effectonce.domain.claims import Claim, Entry, Granted, Outcome, Refused, State, admit
+from effectonce.domain.steps import End, Step, waits_for_a_person
 from effectonce.ports import Renewal
 
 _OPEN = frozenset({State.CLAIMED, State.RELEASED})
@@ -31,6 +32,8 @@ class _Record:
     keep: float | None
     forget_at: float | None = None
     messages: list[bytes] = field(default_factory=list)
+    steps: dict[str, Step] = field(default_factory=dict)
+    holding: bool = False
 
     def holds(self, attempt: bytes, fence: int) -> bool:
         """Tell whether nobody has had the entry since (rule 1)."""
@@ -68,7 +71,7 @@ class MemoryLedger:
             record = self._record(claim.digest, now)
             answer = admit(_told(record, now) if record else None, claim, int(now * 1_000_000))
             if isinstance(answer, Granted) and not (record and record.holds(claim.attempt, answer.fence)):
-                self._records[claim.digest] = _claimed(claim, answer, now)
+                self._records[claim.digest] = _claimed(claim, answer, now, record.steps if record else {})
         crashpoints.crash_point("claim.after")
         if isinstance(answer, Granted) and answer.takeover:
             crashpoints.crash_point("takeover.after")
@@ -158,6 +161,41 @@ class MemoryLedger:
                 record.forget_at = None
         crashpoints.crash_point("mark.after")
 
+    def begin_step(self, granted: Granted, name: str, *, holds: bool) -> bool:
+        """Record a start, by fence and attempt."""
+        with self._lock:
+            now = self._clock()
+            record = self._acting(granted, now)
+            if record is not None and not _is_begun_by(record.steps.get(name), granted):
+                record.steps[name] = Step(
+                    name=name, attempt=granted.attempt, fence=granted.fence, began=now, holds=holds
+                )
+        return record is not None
+
+    def end_step(self, granted: Granted, name: str, end: End) -> bool:
+        """Record an end, by fence and attempt."""
+        with self._lock:
+            now = self._clock()
+            record = self._acting(granted, now)
+            step = record.steps.get(name) if record is not None else None
+            if record is not None and step is not None and step.ended is None:
+                record.steps[name] = replace(step, ended=now, result=end.result, kept=end.kept, skipped=end.skipped)
+        return step is not None
+
+    def cancel_step(self, granted: Granted, name: str) -> bool:
+        """Take a start back, by fence and attempt."""
+        with self._lock:
+            record = self._acting(granted, self._clock())
+            if record is not None:
+                record.steps.pop(name, None)
+            return record is not None
+
+    def steps(self, digest: bytes) -> Sequence[Step]:
+        """Give the steps of an effect."""
+        with self._lock:
+            record = self._record(digest, self._clock())
+            return sorted(record.steps.values(), key=lambda step: step.began) if record else ()
+
     def read(self, digest: bytes) -> Entry | None:
         """Give the entry as it stands."""
         with self._lock:
@@ -186,9 +224,10 @@ class MemoryLedger:
             due = [record for record in self._living(now) if _is_abandoned(record, now)][: max(limit, 0)]
             before = [_told(record, now) for record in due]
             for record in due:
-                deaths = record.entry.deaths + 1
-                record.entry = replace(_moved(record.entry, State.RELEASED, now), deaths=deaths)
-                record.forget_at = _after(now, record.keep)
+                waits = waits_for_a_person(record.steps.values(), holds=record.holding)
+                state = State.UNKNOWN if waits else State.RELEASED
+                record.entry = replace(_moved(record.entry, state, now), deaths=record.entry.deaths + 1)
+                record.forget_at = None if waits else _after(now, record.keep)
         crashpoints.crash_point("rescue.after")
         return before
 
@@ -211,6 +250,10 @@ class MemoryLedger:
     def _held_by(self, granted: Granted, now: float) -> _Record | None:
         record = self._record(granted.digest, now)
         return record if record is not None and record.holds(granted.attempt, granted.fence) else None
+
+    def _acting(self, granted: Granted, now: float) -> _Record | None:
+        record = self._held_by(granted, now)
+        return record if record is not None and record.entry.state is State.CLAIMED else None
 
     def _renewed(self, renewal: Renewal, now: float) -> bool:
         record = self._record(renewal.digest, now)
@@ -243,7 +286,7 @@ def _told(record: _Record, now: float) -> Entry:
     return replace(record.entry, lease_left=record.ends - now)
 
 
-def _claimed(claim: Claim, granted: Granted, now: float) -> _Record:
+def _claimed(claim: Claim, granted: Granted, now: float, steps: dict[str, Step]) -> _Record:
     entry = Entry(
         digest=claim.digest,
         key=claim.key,
@@ -263,7 +306,9 @@ def _claimed(claim: Claim, granted: Granted, now: float) -> _Record:
         result_kept=False,
         since=now,
     )
-    return _Record(entry, ends=now + claim.lease, lease=claim.lease, keep=claim.keep)
+    return _Record(
+        entry, ends=now + claim.lease, lease=claim.lease, keep=claim.keep, steps=dict(steps), holding=claim.holds
+    )
 
 
 def _ended(entry: Entry, outcome: Outcome, now: float) -> Entry:
@@ -282,6 +327,10 @@ def _moved(entry: Entry, state: State, now: float) -> Entry:
 
 def _is_abandoned(record: _Record, now: float) -> bool:
     return record.entry.state is State.CLAIMED and now > record.ends + record.lease
+
+
+def _is_begun_by(step: Step | None, granted: Granted) -> bool:
+    return step is not None and (step.attempt == granted.attempt or step.ended is not None)
 
 
 def _is_over(record: _Record, now: float) -> bool:

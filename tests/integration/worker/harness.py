@@ -89,7 +89,8 @@ class Shop:
         with self._engine.begin() as connection:
             connection.execute(self._module.charges.delete())
             if sa.inspect(connection).has_table("effectonce_entries"):
-                connection.exec_driver_sql("delete from effectonce_entries")
+                for table in ("effectonce_entries", "effectonce_steps", "effectonce_held"):
+                    connection.exec_driver_sql(f"delete from {table}")
         if self.pair.endswith("+redis"):
             client = redis.Redis.from_url(self.env["SHOP_LEDGER"])
             for key in client.scan_iter("effectonce:*"):
@@ -109,6 +110,11 @@ class Shop:
         for server, url in self._urls:
             server.put_back(url)
         self._tmp.cleanup()
+
+    def end_workers(self) -> None:
+        """Kill the workers; the next test starts its own."""
+        for worker in self._workers:
+            worker.kill()
 
     def start(self) -> Worker:
         """A running worker: the one that lives, or a new one."""

@@ -1,7 +1,7 @@
 -- Grants a claim as `domain.claims.admit` says.
 -- KEYS  1 entry  2 claims
 -- ARGV  1 attempt  2 key  3 identity  4 task  5 args  6 lease (us)  7 keep (ms, '' for ever)  8 retries
---       9 max_takeovers  10 reenter ('' for none)  11 recurs (1 or 0)
+--       9 max_takeovers  10 reenter ('' for none)  11 recurs (1 or 0)  12 holds (1 or 0)
 -- Answers {1, fence, takeover, deaths, attempts} for a grant, else {0, the entry as told}.
 local entry, claims = KEYS[1], KEYS[2]
 local attempt, args, lease, most = ARGV[1], ARGV[5], tonumber(ARGV[6]), tonumber(ARGV[9])
@@ -28,12 +28,16 @@ if old then
 end
 
 redis.call('ZADD', claims, whole(now + 2 * lease), member(entry))  -- first: a server that is full refuses here
-redis.call('DEL', entry)
+redis.call('HDEL', entry, 'deaths', 'retries', 'continued', 'handed', 'kept', 'result', 'holds')  -- steps stay
+redis.call('PERSIST', entry)
 redis.call('HSET', entry, 'state', CLAIMED, 'fence', whole(fence), 'attempt', attempt, 'key', ARGV[2],
   'identity', ARGV[3], 'task', ARGV[4], 'args', args, 'attempts', attempts, 'since', whole(now),
   'ends', whole(now + lease), 'lease', ARGV[6], 'keep', ARGV[7])
 if deaths > 0 then
   redis.call('HSET', entry, 'deaths', deaths)
+end
+if ARGV[12] == '1' then
+  redis.call('HSET', entry, 'holds', 1)
 end
 if ARGV[8] ~= '0' then
   redis.call('HSET', entry, 'retries', ARGV[8])

@@ -39,3 +39,23 @@ local function forget(entry, keep)
     redis.call('PEXPIRE', entry, keep)
   end
 end
+
+-- A step is a field of its effect's hash: 'step:' and its name; 'attempt fence began ended flags', a line end, the
+-- result. *ended* is 0 while its end is not known.
+local function step(old)
+  local attempt, fence, began, ended, flags, at = string.match(old, '^(%x+) (%d+) (%d+) (%d+) (%d+)\n()')
+  return {attempt = attempt, fence = fence, began = began, ended = ended, flags = tonumber(flags), result = at}
+end
+
+-- Answers the fields of all steps and what stands in them, one after the other.
+local function steps(entry)
+  local found = {}
+  local all = redis.call('HGETALL', entry)
+  for i = 1, #all, 2 do
+    if string.sub(all[i], 1, 5) == 'step:' then
+      found[#found + 1] = all[i]
+      found[#found + 1] = all[i + 1]
+    end
+  end
+  return found
+end

@@ -10,9 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from effectonce.domain.claims import Claim, Entry, Granted, Outcome, Refused, State
+from effectonce.domain.steps import End, Step
 
 MICROS = 1_000_000
 DIGEST_DIGITS = 32
+STEP_HOLDS, _NOT_KEPT, _SKIPPED = 1, 2, 4
+_STEP = b"step:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +83,7 @@ def claim_arguments(claim: Claim) -> list[Any]:
         claim.max_takeovers,
         "" if claim.reenter is None else claim.reenter,
         int(claim.recurs),
+        int(claim.holds),
     ]
 
 
@@ -143,6 +147,40 @@ def read_entries(digests: Iterable[bytes], told: Iterable[Any]) -> list[Entry]:
     """Entries that were told one for each digest, without those that are gone."""
     read = (read_entry(digest, fields) for digest, fields in zip(digests, told, strict=True))
     return [entry for entry in read if entry is not None]
+
+
+def step_field(name: str) -> bytes:
+    """The field of a step in its effect's hash."""
+    return _STEP + encoded(name)
+
+
+def end_arguments(granted: Granted, name: str, end: End) -> list[Any]:
+    """What ``end_step.lua`` is given."""
+    flags = (0 if end.kept else _NOT_KEPT) | (_SKIPPED if end.skipped else 0)
+    arguments: list[Any] = [granted.attempt, granted.fence, step_field(name), flags]
+    return arguments if end.result is None else [*arguments, end.result]
+
+
+def read_steps(told: Sequence[bytes]) -> list[Step]:
+    """Steps as ``entry.lua`` tells them, in the order in which they began."""
+    found = [_read_step(field, value) for field, value in zip(told[::2], told[1::2], strict=True)]
+    return sorted(found, key=lambda step: step.began)
+
+
+def _read_step(field: bytes, value: bytes) -> Step:
+    head, _, result = value.partition(b"\n")
+    attempt, fence, began, ended, flags = head.split()
+    return Step(
+        name=_text(field.removeprefix(_STEP)),
+        attempt=bytes.fromhex(attempt.decode()),
+        fence=int(fence),
+        began=int(began) / MICROS,
+        ended=int(ended) / MICROS if int(ended) else None,
+        result=result[1:] if result else None,
+        kept=not int(flags) & _NOT_KEPT,
+        holds=bool(int(flags) & STEP_HOLDS),
+        skipped=bool(int(flags) & _SKIPPED),
+    )
 
 
 def _number(field: bytes | None) -> int:

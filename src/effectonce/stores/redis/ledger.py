@@ -11,6 +11,7 @@ from redis.commands.core import Script
 
 from effectonce import crashpoints
 from effectonce.domain.claims import Claim, Entry, Granted, Outcome, Refused, State
+from effectonce.domain.steps import End, Step
 from effectonce.errors import LedgerUnavailable
 from effectonce.ports import Renewal
 from effectonce.stores.redis import layout
@@ -111,6 +112,26 @@ class RedisLedger:
         crashpoints.crash_point("mark.before")
         self._run(self._scripts.unknown, self._keys.pair(digest), [attempt])
         crashpoints.crash_point("mark.after")
+
+    def begin_step(self, granted: Granted, name: str, *, holds: bool) -> bool:
+        """Record a start, by fence and attempt."""
+        flags = layout.STEP_HOLDS if holds else 0
+        arguments = [granted.attempt, granted.fence, granted.attempt.hex(), layout.step_field(name), flags]
+        return bool(self._run(self._scripts.begin_step, (self._keys.entry(granted.digest),), arguments))
+
+    def end_step(self, granted: Granted, name: str, end: End) -> bool:
+        """Record an end, by fence and attempt."""
+        arguments = layout.end_arguments(granted, name, end)
+        return bool(self._run(self._scripts.end_step, (self._keys.entry(granted.digest),), arguments))
+
+    def cancel_step(self, granted: Granted, name: str) -> bool:
+        """Take a start back, by fence and attempt."""
+        arguments = [granted.attempt, granted.fence, layout.step_field(name)]
+        return bool(self._run(self._scripts.cancel_step, (self._keys.entry(granted.digest),), arguments))
+
+    def steps(self, digest: bytes) -> Sequence[Step]:
+        """Give the steps of an effect."""
+        return layout.read_steps(self._run(self._scripts.steps, (self._keys.entry(digest),), ()))
 
     def read(self, digest: bytes) -> Entry | None:
         """Give the entry as it stands."""

@@ -27,6 +27,10 @@ class Scripts:
         self.read = script("read")
         self.due = script("due")
         self.rescue = script("rescue")
+        self.begin_step = script("begin_step")
+        self.end_step = script("end_step")
+        self.cancel_step = script("cancel_step")
+        self.steps = script("steps")
         self.probe = script("probe")
 
 

@@ -35,6 +35,9 @@ class Dialect(Protocol):
     holder: str | None
     """SQL: who holds the try-lock with the halves ``:high`` and ``:low``; None where it cannot be told."""
 
+    share: str
+    """SQL: ends a select of a row that nobody may change until this transaction ends; waits for who is changing it."""
+
     takes_arrays: bool
     """Whether one statement can be given a list of rows."""
 
@@ -118,6 +121,7 @@ class PostgreSQL:
         "and l.database = (select oid from pg_database where datname = current_database()) "
         "and l.classid = cast(:high as bigint) and l.objid = cast(:low as bigint)"
     )
+    share = "for share"
     takes_arrays = True
     _CONFLICTS = frozenset({"40001", "40P01"})
     _SCHEMA = frozenset({"42P01", "42703", "3F000"})
@@ -198,6 +202,8 @@ class SQLite:
     lock_of_row = "digest is not null"
     mortal = "(:silence is null or 1 = 1)"
     holder: str | None = None
+    mortal = "1 = 1"
+    share = ""
     takes_arrays = False
     _BUSY, _LOCKED = 5, 6
 

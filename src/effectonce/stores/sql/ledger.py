@@ -29,11 +29,11 @@ from effectonce.stores.sql.rows import (
     renewal_values,
 )
 from effectonce.stores.sql.source import Source
-from effectonce.stores.sql.transactions import ShortTransactions
+from effectonce.stores.sql.steps import StepRecords
 from effectonce.stores.sql.work import SqlWork
 
 
-class SqlLedger(ShortTransactions):
+class SqlLedger(StepRecords):
     """A ledger in a SQL database; open it with `open`."""
 
     @classmethod

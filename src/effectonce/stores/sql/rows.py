@@ -8,7 +8,7 @@ from effectonce.domain.claims import Claim, Entry, Granted, Outcome, State
 from effectonce.ports import Renewal
 from effectonce.stores.sql.dialects import MICROS
 from effectonce.stores.sql.statements import flags_of
-from effectonce.stores.sql.tables import CONTINUED, HANDED_OVER, NOT_KEPT
+from effectonce.stores.sql.tables import CONTINUED, HANDED_OVER, HOLDS, NOT_KEPT
 
 
 def lock_of(digest: bytes) -> int:
@@ -39,22 +39,23 @@ def claim_values(claim: Claim, *, state: State, keep: float | None = None) -> di
     """
     return {
         "digest": claim.digest,
-        "key": _storable(claim.key),
+        "key": storable(claim.key),
         "state": int(state),
         "attempt": claim.attempt,
         "identity": claim.identity,
-        "task_id": _storable(claim.task_id),
+        "task_id": storable(claim.task_id),
         "fingerprint": claim.fingerprint,
         "lease_us": micros(claim.lease),
         "lease_ms": round(claim.lease * 1000),
         "retries": claim.retries,
+        "flags": HOLDS if claim.holds else 0,
         "kept_us": micros(keep),
         "keep_us": micros(claim.keep) if state is State.CLAIMED else None,
         "lock": lock_of(claim.digest),
     }
 
 
-def _storable(words: str) -> str:
+def storable(words: str) -> str:
     """Text that any database takes: without NUL and lone surrogates. The digest names the effect, not these."""
     return words.encode("utf-8", "backslashreplace").decode().replace("\0", "\\x00")
 

@@ -10,13 +10,13 @@ from sqlalchemy import Table, TextClause, text
 
 from effectonce.domain.claims import State
 from effectonce.stores.sql.dialects import Dialect
-from effectonce.stores.sql.tables import CONTINUED, HANDED_OVER, NOT_KEPT, Tables
+from effectonce.stores.sql.step_statements import MINE, STEP_COLUMNS, StepStatements
+from effectonce.stores.sql.tables import CONTINUED, HANDED_OVER, HOLDS, NOT_KEPT, STEP_HOLDS, Tables
 
 _COLUMNS = (
     "digest, key, state, fence, attempt, identity, task_id, fingerprint, lease_until, lease_ms, deaths, attempts, "
     "retries, flags, result, since"
 )
-_MINE = "digest = :digest and fence = :fence and attempt = :attempt"
 
 CLAIMED, RELEASED, UNKNOWN, POISONED = (
     int(state) for state in (State.CLAIMED, State.RELEASED, State.UNKNOWN, State.POISONED)
@@ -29,16 +29,19 @@ class Statements:
 
     def __init__(self, dialect: Dialect, tables: Tables, quote: Callable[[Table], str]) -> None:
         entries, held, meta = quote(tables.entries), quote(tables.held), quote(tables.meta)
+        steps = quote(tables.steps)
         self._add_claiming(entries, dialect)
         self._add_settling(entries, dialect)
-        self._add_rescuing(entries, dialect)
+        self._add_rescuing(entries, steps, dialect)
         self._add_holding(entries, held, dialect)
         self._add_looking(entries, dialect)
+        self.steps = StepStatements(entries, steps, dialect)
         # Reads no row of the tables: fails when one or a column is missing.
         self.check = text(
             f"select max(version) as version, (select count(*) from (select {_COLUMNS}, keep_until, keep_us "
             f"from {entries} where 1 = 0) e) + (select count(*) from (select id, digest, mark, at, message "
-            f"from {held} where 1 = 0) h) as rows from {meta}"
+            f"from {held} where 1 = 0) h) + (select count(*) from (select {STEP_COLUMNS}, mark from {steps} "
+            f"where 1 = 0) s) as rows from {meta}"
         )
 
     def _add_claiming(self, entries: str, dialect: Dialect) -> None:
@@ -49,7 +52,7 @@ class Statements:
         self.begin = _insert(entries, clock, f"{lock} and {dialect.mortal}")
         # The try-lock alone, for the transaction of a body whose claim is committed; primary key.
         self.resume = text(
-            f"select {lock} and {dialect.mortal} and exists (select 1 from {entries} where {_MINE} "
+            f"select {lock} and {dialect.mortal} and exists (select 1 from {entries} where {MINE} "
             f"and state = {CLAIMED}) as mine"
         )
         # The try-lock, which tells a holder that is gone from one with an open transaction; primary key.
@@ -65,13 +68,13 @@ class Statements:
         # The row's lock; primary key. Also the entry that this transaction inserted as completed.
         self.complete = text(
             f"update {entries} set state = :state, flags = :flags, result = :result, since = {clock}, "
-            f"keep_until = {clock} + :keep_us where {_MINE} and state in ({CLAIMED}, :inserted)"
+            f"keep_until = {clock} + :keep_us where {MINE} and state in ({CLAIMED}, :inserted)"
         )
         # The row's lock; primary key.
         self.release = text(
             f"update {entries} set state = {RELEASED}, deaths = case when :reset = 1 then 0 else deaths end, "
             f"retries = :retries, {_since(clock, RELEASED)}, keep_until = {clock} + :keep_us "
-            f"where {_MINE} and state in ({CLAIMED}, {RELEASED})"
+            f"where {MINE} and state in ({CLAIMED}, {RELEASED})"
         )
         # Row locks; primary key.
         self.renew = (_renew_all if dialect.takes_arrays else _renew_one)(entries, clock)
@@ -86,7 +89,7 @@ class Statements:
             "where digest = :digest and attempt = :attempt"
         )
 
-    def _add_rescuing(self, entries: str, dialect: Dialect) -> None:
+    def _add_rescuing(self, entries: str, steps: str, dialect: Dialect) -> None:
         clock = dialect.clock
         skip = " for update skip locked" if dialect.takes_arrays else ""
         # The try-locks, so that holders with an open transaction are passed over; the index of claims.
@@ -95,10 +98,17 @@ class Statements:
             f"and lease_until < {dialect.moment} and lease_until < {clock} - lease_ms * 1000 "
             f"and {dialect.lock_of_row} order by lease_until limit :limit{skip}"
         )
-        # The row's lock; primary key.
+        # `domain.steps.waits_for_a_person`.
+        waits = (
+            f"(exists (select 1 from {steps} s where s.digest = :digest and s.ended is null "
+            f"and s.flags & {STEP_HOLDS} <> 0) or (flags & {HOLDS} <> 0 "
+            f"and not exists (select 1 from {steps} s where s.digest = :digest)))"
+        )
+        # The row's lock; primary key, and that of the steps.
         self.rescue = text(
-            f"update {entries} set state = {RELEASED}, deaths = deaths + 1, since = {clock}, "
-            f"keep_until = {clock} + keep_us where {_MINE} and state = {CLAIMED}"
+            f"update {entries} set keep_until = case when {waits} then null else {clock} + keep_us end, "
+            f"state = case when {waits} then {UNKNOWN} else {RELEASED} end, deaths = deaths + 1, since = {clock} "
+            f"where {MINE} and state = {CLAIMED}"
         )
 
     def _add_holding(self, entries: str, held: str, dialect: Dialect) -> None:
@@ -106,7 +116,7 @@ class Statements:
         # The try-lock, then the row's: a holder with an open transaction is alive, whatever its lease says;
         # primary key.
         self.poison = text(
-            f"update {entries} set state = {POISONED}, keep_until = null, {_since(clock, POISONED)} where {_MINE} "
+            f"update {entries} set state = {POISONED}, keep_until = null, {_since(clock, POISONED)} where {MINE} "
             f"and (state = {POISONED} or (state in ({CLAIMED}, {RELEASED}) and state = :seen)) and {dialect.lock}"
         )
         # No lock of the entry; its primary key, and the index of held messages.
@@ -137,7 +147,7 @@ def _insert(entries: str, clock: str, condition: str) -> TextClause:
         f"insert into {entries} (digest, key, state, fence, attempt, identity, task_id, fingerprint, lease_until, "
         "lease_ms, deaths, attempts, retries, flags, since, keep_until, keep_us) "
         f"select :digest, :key, :state, c.now, :attempt, :identity, :task_id, :fingerprint, c.now + :lease_us, "
-        f":lease_ms, 0, 1, :retries, 0, c.now, c.now + :kept_us, :keep_us from (select {clock} as now) c "
+        f":lease_ms, 0, 1, :retries, :flags, c.now, c.now + :kept_us, :keep_us from (select {clock} as now) c "
         f"where {condition} on conflict (digest) do nothing returning fence"
     )
 
@@ -149,7 +159,7 @@ def _take(entries: str, clock: str, lock: str) -> TextClause:
         f"fence = case when fence + 1 > {clock} then fence + 1 else {clock} end, attempt = :attempt, "
         "identity = :identity, task_id = :task_id, fingerprint = :fingerprint, "
         f"lease_until = {clock} + :lease_us, lease_ms = :lease_ms, deaths = :deaths, attempts = attempts + 1, "
-        f"retries = :retries, flags = 0, result = null, since = {clock}, keep_until = null, keep_us = :keep_us "
+        f"retries = :retries, flags = :flags, result = null, since = {clock}, keep_until = null, keep_us = :keep_us "
         "where digest = :digest and fence = :old_fence and attempt = :old_attempt and state = :old_state "
         f"and (state <> {CLAIMED} or :reentry = 1 or lease_until <= {clock}) and {lock} returning fence"
     )
@@ -170,7 +180,7 @@ def _renew_one(entries: str, clock: str) -> TextClause:
     """Renew one; a database inside this process has no round trips to save."""
     return text(
         f"update {entries} set lease_until = {clock} + :lease_ms * 1000, lease_ms = :lease_ms "
-        f"where {_MINE} and state = {CLAIMED} and lease_until > {clock} returning attempt"
+        f"where {MINE} and state = {CLAIMED} and lease_until > {clock} returning attempt"
     )
 
 

@@ -18,8 +18,11 @@ from sqlalchemy import (
 VERSION = 1
 """Of the schema; a ledger with a smaller one is refused until it is upgraded."""
 
-CONTINUED, HANDED_OVER, NOT_KEPT = 1, 2, 4
+CONTINUED, HANDED_OVER, NOT_KEPT, HOLDS = 1, 2, 4, 8
 """Bits of *flags*."""
+
+STEP_HOLDS, STEP_NOT_KEPT, STEP_SKIPPED = 1, 2, 4
+"""Bits of a step's *flags*."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +32,7 @@ class Tables:
     metadata: MetaData
     entries: Table
     held: Table
+    steps: Table
     meta: Table
 
 
@@ -68,8 +72,21 @@ def tables(schema: str | None) -> Tables:
         Column("message", LargeBinary, nullable=False),
         Index("effectonce_held_once", "digest", "mark", unique=True),
     )
+    steps = Table(
+        "effectonce_steps",
+        metadata,
+        Column("fence", BigInteger, nullable=False),
+        Column("began", BigInteger, nullable=False),
+        Column("ended", BigInteger),
+        Column("flags", SmallInteger, nullable=False),
+        Column("digest", LargeBinary(16), primary_key=True),
+        Column("mark", LargeBinary(16), primary_key=True),
+        Column("attempt", LargeBinary(8), nullable=False),
+        Column("name", Text, nullable=False),
+        Column("result", LargeBinary),
+    )
     meta = Table("effectonce_meta", metadata, Column("version", Integer, primary_key=True))
-    return Tables(metadata, entries, held, meta)
+    return Tables(metadata, entries, held, steps, meta)
 
 
 def _partial(name: str, entries: Table, where: str) -> None:

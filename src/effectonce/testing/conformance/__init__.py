@@ -31,7 +31,7 @@ clock the tests hold overrides ``wait`` to move it on. Nothing but pytest is nee
 
 import pytest
 
-_RULES = ("admission", "claiming", "crowds", "holding", "looking", "renewing", "rescuing", "scene", "settling")
+_RULES = ("admission", "claiming", "crowds", "holding", "looking", "renewing", "rescuing", "scene", "settling", "steps")
 pytest.register_assert_rewrite(*(f"{__name__}.{rules}" for rules in _RULES))
 
 from effectonce.testing.conformance.admission import Admission  # noqa: E402 - rewritten on import
@@ -42,9 +42,10 @@ from effectonce.testing.conformance.looking import Looking  # noqa: E402
 from effectonce.testing.conformance.renewing import Renewing  # noqa: E402
 from effectonce.testing.conformance.rescuing import Rescuing  # noqa: E402
 from effectonce.testing.conformance.settling import Settling  # noqa: E402
+from effectonce.testing.conformance.steps import Steps  # noqa: E402
 
 __all__ = ["LedgerConformance"]
 
 
-class LedgerConformance(Claiming, Admission, Settling, Renewing, Rescuing, Holding, Looking, Crowds):
+class LedgerConformance(Claiming, Admission, Settling, Renewing, Rescuing, Holding, Looking, Crowds, Steps):
     """All rules of a ledger store."""

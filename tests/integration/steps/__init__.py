@@ -1,0 +1,1 @@
+"""Steps with real workers, a payment server outside, and kill -9."""
