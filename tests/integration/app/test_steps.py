@@ -106,9 +106,9 @@ def test_a_step_without_a_result_answers_none_both_times(app: Celery, once: Effe
 def test_keywords_reach_the_call(app: Celery, once: EffectOnce) -> None:
     @app.task(once=Leased("work:{x}"))
     def work(x: int) -> Any:
-        return effect.step("sum", lambda a, *, name: f"{name}{a}", x, name="n")
+        return effect.step("mail", "{} {to}".format, x, to="Anna")
 
-    assert work(1) == "n1"
+    assert work(1) == "1 Anna"
 
 
 def test_a_name_is_one_step_in_an_attempt(app: Celery, once: EffectOnce) -> None:

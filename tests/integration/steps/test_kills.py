@@ -26,7 +26,8 @@ def killed_at(shop: Shop, point: str, name: str, order: str) -> AsyncResult:
 
 
 def entry_of(shop: Shop, key: str) -> Entry:
-    (entry,) = shop.once.ledger.find(key)
+    found: list[Entry] = shop.once.ledger.find(key)
+    (entry,) = found
     return entry
 
 

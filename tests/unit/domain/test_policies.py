@@ -52,7 +52,7 @@ def test_the_error_names_the_task_and_every_fault() -> None:
         Leased(fingerprint=("amount",), keep=timedelta(days=1), scope="billing"),
         Leased(fingerprint=None, key_at_call=True),
         Leased(fingerprint=()),
-        Leased("a:{order_id}", on_unknown="hold", reconcile=lambda effect, step: None),
+        Leased("a:{order_id}", on_unknown="hold", reconcile=max),
         Leased("a:{order_id}", on_unknown="skip", reconcile=None),
         Leased(max_takeovers=UNSET, keep=UNSET, lease=UNSET, mode=UNSET),
         Exclusive("sync"),
