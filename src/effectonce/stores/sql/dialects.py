@@ -202,7 +202,6 @@ class SQLite:
     lock_of_row = "digest is not null"
     mortal = "(:silence is null or 1 = 1)"
     holder: str | None = None
-    mortal = "1 = 1"
     share = ""
     takes_arrays = False
     _BUSY, _LOCKED = 5, 6

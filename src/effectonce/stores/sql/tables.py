@@ -72,7 +72,13 @@ def tables(schema: str | None) -> Tables:
         Column("message", LargeBinary, nullable=False),
         Index("effectonce_held_once", "digest", "mark", unique=True),
     )
-    steps = Table(
+    steps = _steps(metadata)
+    meta = Table("effectonce_meta", metadata, Column("version", Integer, primary_key=True))
+    return Tables(metadata, entries, held, steps, meta)
+
+
+def _steps(metadata: MetaData) -> Table:
+    return Table(
         "effectonce_steps",
         metadata,
         Column("fence", BigInteger, nullable=False),
@@ -85,8 +91,6 @@ def tables(schema: str | None) -> Tables:
         Column("name", Text, nullable=False),
         Column("result", LargeBinary),
     )
-    meta = Table("effectonce_meta", metadata, Column("version", Integer, primary_key=True))
-    return Tables(metadata, entries, held, steps, meta)
 
 
 def _partial(name: str, entries: Table, where: str) -> None:
