@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from effectonce.errors import EffectHeld as EffectHeld
     from effectonce.errors import EffectKeyReused as EffectKeyReused
     from effectonce.errors import EffectOnceError as EffectOnceError
+    from effectonce.errors import EtaTooFar as EtaTooFar
     from effectonce.errors import FenceRefused as FenceRefused
     from effectonce.errors import KeyInvalid as KeyInvalid
     from effectonce.errors import KeyMissing as KeyMissing
@@ -52,6 +53,7 @@ _ERRORS = (
     "EffectHeld",
     "EffectKeyReused",
     "EffectOnceError",
+    "EtaTooFar",
     "FenceRefused",
     "KeyInvalid",
     "KeyMissing",

@@ -115,6 +115,20 @@ class KeyInvalid(EffectOnceError):
     hint = "build the key from stable, non-empty text, whole numbers, dates, UUIDs or lists of them"
 
 
+class EtaTooFar(EffectOnceError):
+    """A message is due later than its broker lets a worker hold it, and `effectonce_far_eta` is "raise"."""
+
+    code = "eta-too-far"
+    message = (
+        "task '{task}' is due in {seconds:.0f} s, and the broker gives a message to another worker when it was held "
+        "for {timeout:.0f} s"
+    )
+    hint = (
+        "it runs once only while every worker on this broker renews what it holds (effectonce_renew_visibility); "
+        "send it nearer to its time, or keep its time in a table"
+    )
+
+
 class EffectKeyReused(EffectOnceError):
     """A key came again with other arguments: another effect hides behind it."""
 

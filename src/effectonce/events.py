@@ -29,6 +29,8 @@ class Name(StrEnum):
     EFFECT_OBSERVED = "effect.observed"
     FENCE_REFUSED = "fence.refused"
     LEASE_LOST = "lease.lost"
+    DELIVERY_RENEWED = "delivery.renewed"
+    DELIVERY_LOST = "delivery.lost"
     LEDGER_LOST = "ledger.lost"
     LEDGER_FOUND = "ledger.found"
 

@@ -16,6 +16,7 @@ _LEVELS: Final = {
     Name.EFFECT_COMPLETED: logging.DEBUG,
     Name.CLAIM_REFUSED: logging.DEBUG,
     Name.EFFECT_RELEASED: logging.DEBUG,
+    Name.DELIVERY_RENEWED: logging.DEBUG,
     Name.EFFECT_FAILED: logging.INFO,
     Name.EFFECT_REPLAYED: logging.INFO,
     Name.EFFECT_DEFERRED: logging.INFO,

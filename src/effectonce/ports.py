@@ -254,3 +254,42 @@ Sleep = Callable[[float], None]
 def is_transactional(store: LedgerStore) -> TypeGuard[TransactionalStore]:
     """Tell whether entries of *store* can commit together with the work."""
     return hasattr(store, "work")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Described:
+    """What a message says of itself; *due* is seconds since the epoch, None for one without an eta."""
+
+    task: str
+    task_id: str
+    due: float | None
+
+
+class BrokerAway(Exception):
+    """The broker could not be asked."""
+
+
+class Deliveries(Protocol):
+    """What one worker got from a broker with a visibility timeout and has not acknowledged. Safe from any thread.
+
+    What asks the broker raises BrokerAway when it does not answer; then nothing is known to have happened.
+    """
+
+    def held(self) -> Mapping[str, Any]:
+        """The messages by their delivery tags; asks nobody."""
+        ...
+
+    def describe(self, message: Any) -> Described:
+        """What *message* says of itself."""
+        ...
+
+    def renew(self, tags: Sequence[str]) -> frozenset[str]:
+        """Start the timeout of these deliveries anew, in one round trip where that is possible.
+
+        The answer: those that the broker does not count as delivered any more. They are not brought back.
+        """
+        ...
+
+    def sweep(self) -> None:
+        """Give back what workers held that are gone, where the broker leaves that to its clients."""
+        ...

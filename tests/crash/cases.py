@@ -23,6 +23,9 @@ DEATHS = {"takeover.after": 2}
 A first delivery of a transactional task leaves no claim behind.
 """
 
+PAUSES = {"defer.before": 1.0, "defer.after": 1.0, "visibility.before": 2.0, "visibility.after": 2.0}
+"""Points that a quick transactional body does not pass, and how long its body takes there, in seconds."""
+
 OVERDUE = {"rescue.before", "rescue.after"}
 """Points of the rescuer: they need a claim whose holder and message are gone."""
 
@@ -79,9 +82,9 @@ class Matrix:
         link = self._shop.task("linked").s(order).set(queue=queue)
         for _ in range(2 if point in TWINS else 1):
             flow = self._shop.task(self._policy)
-            told = {"deadly": DEATHS.get(point, 0)}
-            if point in TWINS and self._policy == "charge":
-                told["pause"] = 1
+            told: dict[str, float] = {"deadly": DEATHS.get(point, 0)}
+            if point in PAUSES and self._policy == "charge":
+                told["pause"] = PAUSES[point]
             run.calls.append(flow.apply_async((order,), told, queue=queue, link=link))
 
     def _send_another(self, run: Run) -> None:

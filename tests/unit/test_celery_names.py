@@ -8,9 +8,12 @@ import inspect
 from celery import Celery, _state, canvas
 from celery.app import amqp, annotations, autoretry, base, task, trace
 from celery.backends.base import Backend, DisabledBackend
-from celery.worker import request
+from celery.worker import WorkController, request
 from celery.worker.consumer import consumer, tasks
-from kombu.transport.virtual import Transport
+from kombu.transport import redis as redis_transport
+from kombu.transport.virtual import QoS, Transport
+
+from effectonce.app.brokers import unknown_kombu
 
 
 def source(thing: object) -> str:
@@ -90,3 +93,42 @@ def test_a_transport_names_its_driver_without_connecting() -> None:
 def test_there_is_a_task_stack_and_a_disabled_backend() -> None:
     assert _state.get_current_task() is None
     assert issubclass(DisabledBackend, object)
+
+
+def test_this_kombu_is_one_that_the_keeper_of_visibility_knows() -> None:
+    """A new one joins `KNOWN_KOMBU` when the tests below and tests/integration/visibility hold on it."""
+    assert unknown_kombu() is None
+
+
+def test_what_a_channel_holds_is_what_was_delivered_and_is_not_dirty() -> None:
+    text = source(QoS)
+    for words in ("self._delivered = OrderedDict()", "self._dirty = set()", "self._quick_ack = self._dirty.add"):
+        assert words in text
+    assert "super().append(message, delivery_tag)" in source(redis_transport.QoS.append)
+    assert "super().ack(delivery_tag)" in source(redis_transport.QoS.ack)
+
+
+def test_redis_writes_the_time_of_delivery_as_the_score_of_the_tag() -> None:
+    text = source(redis_transport.QoS.append)
+    assert "zadd_args = [{delivery_tag: time()}]" in text
+    assert "pipe.zadd(self.unacked_index_key, *zadd_args)" in text
+
+
+def test_redis_sweeps_when_asked_to_under_a_mutex_that_expires() -> None:
+    text = source(redis_transport.QoS.restore_visible)
+    assert list(inspect.signature(redis_transport.QoS.restore_visible).parameters)[1:] == ["start", "num", "interval"]
+    for words in ("% (interval or 1)", "time() - self.visibility_timeout", "self.unacked_mutex_expire"):
+        assert words in text
+    assert redis_transport.Channel.unacked_restore_limit is None
+    assert redis_transport.Channel.unacked_mutex_expire == 300
+
+
+def test_a_redis_channel_makes_a_client_with_its_prefix_and_a_pool() -> None:
+    assert "self.Client(**client_kwargs)" in source(redis_transport.Channel._create_client)
+    assert "redis.ConnectionPool(**params)" in source(redis_transport.Channel._get_pool)
+    assert "ZADD" in redis_transport.GlobalKeyPrefixMixin.PREFIXED_SIMPLE_COMMANDS
+
+
+def test_a_step_is_told_of_the_shutdown_after_the_pool_has_ended() -> None:
+    """And of `stop` at its beginning, while bodies still run."""
+    assert "self.consumer.shutdown()" in source(WorkController.on_stopped)

@@ -10,6 +10,7 @@ from typing import Any
 from celery import bootsteps
 from celery.utils.log import get_logger
 
+from effectonce.app.visibility import KeepsVisibility
 from effectonce.domain.policies import Policy, Transactional
 from effectonce.errors import LedgerUnsuitable, SettingsInvalid
 from effectonce.observers import log
@@ -27,7 +28,7 @@ LOOK_EVERY = 2.0
 def add_steps(app: Any) -> None:
     """Let the workers of *app* run the loops."""
     app.steps["worker"].update({Checked, Rescues})
-    app.steps["consumer"].add(Watches)
+    app.steps["consumer"].update({Watches, KeepsVisibility})
 
 
 def guarded_tasks(app: Any) -> list[Any]:

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from effectonce.app.annotations import Annotations, give_doors
 from effectonce.app.bootsteps import add_steps
+from effectonce.app.brokers import visibility_timeout
 from effectonce.app.canvas import refuse_keys_on_wholes
 from effectonce.app.copies import Confirmed
 from effectonce.app.current import Effect, current_connection, current_effect, current_session
 from effectonce.app.definitions import check_when_defined
+from effectonce.app.far_etas import FarEtas
 from effectonce.app.guard import Guard, body_signature
 from effectonce.app.ledgers import open_ledger
 from effectonce.app.publish import install_seam
-from effectonce.app.requests import transport_of
 from effectonce.domain.deferral import CAP, away_delay
 from effectonce.domain.deliveries import Delivery
 from effectonce.domain.policies import Exclusive, Natural, Policy
@@ -29,8 +30,6 @@ from effectonce.settings import NO_LEDGER, PREFIX, Settings, read_settings, unkn
 if TYPE_CHECKING:
     from sqlalchemy import Connection
     from sqlalchemy.orm import Session
-
-_VISIBILITY = {"redis": 3600.0, "sqs": 1800.0, "pgmq": 1800.0}
 
 
 class EffectOnce:
@@ -69,6 +68,7 @@ class EffectOnce:
         self._settings: Settings | None = None
         celery.effectonce = self
         self.confirmed = Confirmed(celery)
+        self.far_etas = FarEtas(self)
         celery.__dict__["annotations"] = [Annotations(self, celery)]
         for task in list(celery._tasks.values()):  # noqa: SLF001 - listed in test_celery_names
             policy = getattr(task, "once", None)
@@ -171,11 +171,8 @@ class EffectOnce:
     @property
     def longest_delay(self) -> float:
         """Seconds that a copy may wait: a third of the broker's visibility timeout, so that it is not repeated."""
-        default = _VISIBILITY.get(transport_of(self.app))
-        if default is None:
-            return CAP
-        options = self.app.conf.broker_transport_options or {}
-        return min(CAP, float(options.get("visibility_timeout") or default) / 3)
+        timeout = visibility_timeout(self.app)
+        return CAP if timeout is None else min(CAP, timeout / 3)
 
     def away_delay(self, delivery: Delivery) -> float:
         """Seconds until a delivery looks again whose ledger could not be asked."""

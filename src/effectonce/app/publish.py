@@ -4,6 +4,7 @@ It is an instance attribute over ``app.amqp.send_task_message``, the one point t
 canvas, ``retry`` and ``replace`` cross (celery 5.4 to 5.7); Celery's own sender is resolved at the first send, so
 that installing reads no configuration. Here
 
+* an eta beyond the visibility timeout is warned of, or refused (`far_etas`);
 * ``effect_key=`` and ``effect_again=`` become headers (left alone, they would be message properties);
 * links of guarded tasks get ids that a second dispatch repeats (rule 6);
 * a retry of the body in this frame is kept back until the body is unwound, and gets its fence (rule 5);
@@ -49,6 +50,7 @@ def install_seam(once: "EffectOnce", app: Any) -> None:
 def _divert(  # noqa: PLR0917 - the arguments of the seam itself
     once: "EffectOnce", send: Send, producer: Any, name: str, message: Any, options: dict[str, Any]
 ) -> Any:
+    once.far_etas.look(name, message)
     frame = current_frame()
     task = once.app._tasks.get(name)  # noqa: SLF001 - `tasks` would finalize the app; listed in test_celery_names
     guard = once.guard_of(task) if task is not None else None

@@ -18,13 +18,14 @@ _SLOWEST = 60.0
 class Loop:
     """Runs *step* every *interval* seconds in a daemon thread until stopped.
 
-    *step* answers True when there is more to do at once.
+    *step* answers True when there is more to do at once. After failures it waits longer, up to *slowest* seconds.
     """
 
-    def __init__(self, name: str, step: Callable[[], bool], *, interval: float) -> None:
+    def __init__(self, name: str, step: Callable[[], bool], *, interval: float, slowest: float = _SLOWEST) -> None:
         self._name = name
         self._step = step
         self._interval = interval
+        self._slowest = max(slowest, interval)
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -48,9 +49,9 @@ class Loop:
             try:
                 more = self._step()
             except LedgerUnavailable:
-                pause = min(pause * 2, max(_SLOWEST, self._interval))
+                pause = min(pause * 2, self._slowest)
             except Exception:
                 logger.exception("the %s failed and goes on", self._name)
-                pause = min(pause * 2, max(_SLOWEST, self._interval))
+                pause = min(pause * 2, self._slowest)
             else:
                 pause = 0.0 if more else self._interval

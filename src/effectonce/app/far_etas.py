@@ -1,0 +1,59 @@
+"""Messages that are due later than their broker lets a worker hold them.
+
+A worker takes a message with an eta at once and holds it until it is due. On a broker with a visibility timeout that
+is shorter, the message is given to another worker meanwhile, unless each worker renews what it holds. The sender cannot
+know whether they all do, so it says what it sends: once for each task a warning, or an error instead of the message.
+"""
+
+import logging
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from effectonce.app.brokers import visibility_timeout
+from effectonce.app.etas import eta_of
+from effectonce.domain.visibility import is_far
+from effectonce.errors import EtaTooFar, SettingsInvalid
+
+if TYPE_CHECKING:
+    from effectonce.app.extension import EffectOnce
+
+logger = logging.getLogger("effectonce")
+
+
+class FarEtas:
+    """Looks at the etas of one app's messages."""
+
+    def __init__(self, once: "EffectOnce") -> None:
+        self._once = once
+        self._warned: set[str] = set()
+
+    def look(self, name: str, message: Any) -> None:
+        """Warn of, or refuse, a message that is due beyond the visibility timeout; raises EtaTooFar."""
+        eta = _eta(message)
+        if eta is None:
+            return
+        timeout = visibility_timeout(self._once.app)
+        seconds = eta - time.time()
+        if timeout is None or not is_far(seconds, timeout):
+            return
+        error = EtaTooFar(task=name, seconds=round(seconds, 1), timeout=timeout)
+        if self._is_refused():
+            raise error
+        if name not in self._warned:
+            self._warned.add(name)
+            logger.warning("%s", error)
+
+    def _is_refused(self) -> bool:
+        """Read the setting; a sender whose settings cannot be used only warns, as its workers report the faults."""
+        try:
+            return self._once.settings.far_eta == "raise"
+        except SettingsInvalid:
+            return False
+
+
+def _eta(message: Any) -> float | None:
+    facts = message.headers or {}
+    if "task" not in facts and isinstance(message.body, Mapping):
+        facts = message.body
+    return eta_of(facts)
