@@ -46,7 +46,9 @@ class Matrix:
 
     def __init__(self, fleet: Fleet, pair: str, *, policy: str, pool: str) -> None:
         self._policy = policy
-        self._shop = Shop(fleet, pair, pool=pool, settings={"SHOP_LEASE": str(LEASE)}, app="tests.crash.flows")
+        self._shop = Shop(
+            fleet, pair, pool=pool, settings={"SHOP_LEASE": str(LEASE), "SHOP_RENEW": "1"}, app="tests.crash.flows"
+        )
         self._runs: list[Run] = []
         self._passed_by: list[str] = []
 

@@ -64,7 +64,7 @@ def test_a_death_at_every_point_leaves_one_effect_and_nothing_stuck(
     fleet: Fleet, pair: str, policy: str, pool: str
 ) -> None:
     """A77, A78, A84."""
-    points = sorted(POINTS - NEVER[policy] - NEVER_ON.get(pair.split("+")[0], set()))
+    points = sorted(POINTS - NEVER[policy] - NEVER_ON.get(pair.partition("+")[0], set()))
     with Matrix(fleet, pair, policy=policy, pool=pool) as matrix:
         runs = [matrix.run(point) for point in points]
         matrix.watch(runs)

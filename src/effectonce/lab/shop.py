@@ -37,7 +37,15 @@ def open_shop(place: Place) -> Shop:
     """Make the app for *place*; connects to nothing yet."""
     app = Celery("demo", broker=place.broker, backend=place.results, set_as_current=False)
     app.conf.update(_configuration(place))
-    once = EffectOnce(app, ledger=place.ledger, schema=place.schema, namespace=place.name, lease_seconds=LEASE)
+    once = EffectOnce(
+        app,
+        ledger=place.ledger,
+        schema=place.schema,
+        namespace=place.name,
+        lease_seconds=LEASE,
+        # The demo wants what the keeper prevents: a message that comes again while its body runs.
+        renew_visibility=False,
+    )
     journal = Journal(Path(place.journal))
     plain_charges = Charges(place.plain, task="plain", schema=place.schema)
     guarded_charges = Charges(place.ledger, task="guarded", schema=place.schema)

@@ -32,7 +32,10 @@ class _Kept:
 
 
 class VisibilityKeeper:
-    """Renews the deliveries of one worker, and sweeps. *deliveries* is asked each time: it changes when a worker reconnects."""
+    """Renews the deliveries of one worker, and sweeps.
+
+    *deliveries* is asked each time: it changes when a worker reconnects.
+    """
 
     def __init__(
         self,

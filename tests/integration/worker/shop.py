@@ -40,7 +40,9 @@ app.conf.update(
     broker_connection_retry_on_startup=True,
 )
 CREATE = False if os.environ.get("SHOP_CREATE") else None
-once = EffectOnce(app, ledger=LEDGER, lease_seconds=LEASE, create_schema=CREATE)
+RENEW = bool(os.environ.get("SHOP_RENEW"))
+"""Off: these tests want the copies that a broker makes of what nobody renews."""
+once = EffectOnce(app, ledger=LEDGER, lease_seconds=LEASE, create_schema=CREATE, renew_visibility=RENEW)
 
 metadata = sa.MetaData()
 charges = sa.Table(
