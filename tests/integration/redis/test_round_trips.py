@@ -1,7 +1,6 @@
 """What a question costs, and what a lost answer does."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,6 +11,7 @@ from effectonce.domain.claims import Granted, Outcome, State
 from effectonce.errors import LedgerUnavailable
 from effectonce.stores.redis.ledger import RedisLedger
 from effectonce.testing.conformance.scene import DONE, HOUR, entry_of, granted, new_claim, next_attempt, renewal
+from tests.integration.redis.wire import counted
 
 Question = Callable[[RedisLedger, Granted], object]
 
@@ -28,21 +28,6 @@ QUESTIONS: dict[str, Question] = {
     "held": lambda ledger, held: ledger.held(held.digest),
     "ping": lambda ledger, _: ledger.ping(),
 }
-
-
-@contextmanager
-def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[object]]:
-    """Each time that something is sent."""
-    sent: list[object] = []
-    send = Connection.send_packed_command
-
-    def counting(connection: Connection, command: object, *, check_health: bool = True) -> None:
-        sent.append(command)
-        send(connection, command, check_health)  # type: ignore[no-untyped-call]
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Connection, "send_packed_command", counting)
-        yield sent
 
 
 @pytest.mark.parametrize("question", QUESTIONS.values(), ids=QUESTIONS)
