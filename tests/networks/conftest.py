@@ -2,16 +2,17 @@
 
 The test itself sends and looks over the direct way. A module's shops outlive its tests; leases are so long that no
 test can wait for the end of one by mistake, unless the module says otherwise (``LEASE``; ``OPTIONS`` of the worker;
-``QUERY`` of its ledger's URL; ``CONCURRENCY``).
+``QUERY`` of its ledger's URL, one for all pairs or one for each; ``CONCURRENCY``).
 """
 
 import itertools
+import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any
 
 import pytest
-from celery.result import AsyncResult
+import redis
 
 from effectonce.lab.processes import Worker
 from effectonce.lab.reaper import Reaper
@@ -49,14 +50,25 @@ class Market(Shop):
             }
         )
 
-    def supervise(self, results: list[AsyncResult]) -> None:
-        """Wait for results; start a worker again that ended, as kombu 5.7 makes it when Redis refuses it."""
+    def supervise(self, ready: Callable[[], bool], what: str) -> None:
+        """Wait; start a worker again that ended, as kombu 5.7 makes it when Redis refuses it."""
 
-        def ready() -> bool:
+        def supervised() -> bool:
             self.start()
-            return all(result.ready() for result in results)
+            return ready()
 
-        self.wait(ready, "all results are there")
+        self.wait(supervised, what)
+
+    def states(self, ids: list[str]) -> list[str | None]:
+        """The states in the result backend, None where it has none; a client that is new survives a restart."""
+        with redis.Redis.from_url(self.env["SHOP_RESULTS"]) as client:
+            stored = client.mget([f"celery-task-meta-{each}" for each in ids])
+        return [None if each is None else json.loads(each)["status"] for each in stored]
+
+    def waiting(self) -> int:
+        """How many messages wait in the queue on Redis."""
+        with redis.Redis.from_url(self.env["SHOP_BROKER"]) as client:
+            return int(client.llen("celery"))
 
     def reset(self) -> None:
         """Heal both networks, and forget the rest."""
@@ -85,7 +97,8 @@ def markets(request: pytest.FixtureRequest, fleet: Fleet) -> Iterator[Callable[[
 
     def market(pair: str) -> Market:
         if pair not in opened:
-            opened[pair] = Market(fleet, pair, lease=lease, options=options, query=query, concurrency=concurrency)
+            asked = query if isinstance(query, str) else query[pair]
+            opened[pair] = Market(fleet, pair, lease=lease, options=options, query=asked, concurrency=concurrency)
         return opened[pair]
 
     yield market

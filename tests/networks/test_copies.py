@@ -88,7 +88,7 @@ def test_a_broker_that_is_gone_for_a_while_loses_neither_copy_nor_retry(market: 
     market.wait_log("onnection to broker lost")
     market.broker.heal()
     market.open(f"mail-{order}")
-    market.supervise(results)
+    market.supervise(lambda: all(result.ready() for result in results), "all results are there")
     assert {result.get() for result in results} == {f"mailed {order}" if task == "mail" else "at try 1"}
     assert len(set(market.outside(f"{task.replace('_', '-')}:{order}"))) == 1
 
