@@ -65,6 +65,10 @@ class Market(Shop):
             stored = client.mget([f"celery-task-meta-{each}" for each in ids])
         return [None if each is None else json.loads(each)["status"] for each in stored]
 
+    def deferred(self) -> str:
+        """The log lines that say that something was put off."""
+        return "\n".join(line for line in self.logs().splitlines() if "effect.deferred" in line)
+
     def waiting(self) -> int:
         """How many messages wait in the queue on Redis."""
         with redis.Redis.from_url(self.env["SHOP_BROKER"]) as client:

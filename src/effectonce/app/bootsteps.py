@@ -136,9 +136,11 @@ class Watches(bootsteps.StartStopStep):
     def _pause(self, parent: Any) -> None:
         if not self._paused and parent.task_consumer is not None:
             self._paused = True
+            logger.warning("stopped consuming: the ledger does not answer; what this worker holds is kept")
             parent.task_consumer.cancel()
 
     def _resume(self, parent: Any) -> None:
         if self._paused and parent.task_consumer is not None:
             self._paused = False
+            logger.warning("consuming again: the ledger answers")
             parent.task_consumer.consume()
