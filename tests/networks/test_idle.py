@@ -9,6 +9,7 @@ QUERY = {"redis+postgresql": _FAST, "amqp+postgresql": _FAST, "redis+redis": "?s
 """A worker's own limits are 30 and 5 seconds."""
 
 CONCURRENCY = 2
+LEASE = 3.0  # on RabbitMQ a copy waits for what is left of it
 TASKS = [("redis+postgresql", "charge"), ("redis+postgresql", "mail"), ("redis+redis", "mail")]
 LOSSES = {
     "cut": lambda network: network.cut(),
