@@ -27,6 +27,8 @@ POINTS: Final = frozenset(
         "commit.after",
         "release.before",
         "release.after",
+        "follow.before",
+        "follow.after",
         "defer.before",
         "defer.after",
         "retry.before_publish",

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeGuard
 
 from effectonce.domain.claims import Claim, Entry, Granted, Outcome, Refused, State
+from effectonce.domain.following import Following
 from effectonce.domain.steps import End, Step
 
 
@@ -61,6 +62,14 @@ class LedgerStore(Protocol):
         """Give each claim that still holds its entry (fence, attempt, CLAIMED) a new lease, in one round trip.
 
         The answer: the attempts that still hold. One whose lease has ended is not renewed.
+        """
+        ...
+
+    def follow(self, entry: Entry, identity: bytes) -> Following:
+        """Register the message *identity* as the follower of the holder of *entry*, if nothing has moved since.
+
+        That is: same fence and attempt, and still CLAIMED, whether its lease has ended or not. There is one follower a
+        grant; the next grant has none. The same message may ask again.
         """
         ...
 

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, multiple, rule, run_state_machine_as_test
 
 from effectonce.domain.claims import Claim, Entry, Granted, Outcome, State
+from effectonce.domain.following import Following
 from effectonce.ports import LedgerStore, Renewal
 from effectonce.stores.memory import MemoryLedger
 from effectonce.stores.redis.ledger import RedisLedger
@@ -44,6 +45,7 @@ class Oracle:
     outcome: Outcome | None = None
     continued: bool = False
     messages: list[bytes] = field(default_factory=list)
+    follower: bytes | None = None
 
     def claim(self, claim: Claim, brought: int | None) -> bool:
         """Tell whether it is granted; *brought* is the fence of a retry."""
@@ -63,8 +65,14 @@ class Oracle:
             return False
         self.deaths, self.attempts, self.fence = self.deaths + dead, self.attempts + 1, self.fence + 1
         self.state, self.running, self.retries = State.CLAIMED, claim.lease > 0, claim.retries
-        self.claim_made, self.outcome, self.continued = claim, None, False
+        self.claim_made, self.outcome, self.continued, self.follower = claim, None, False, None
         return True
+
+    def follow(self, attempt: bytes, fence: int, identity: bytes) -> Following:
+        if not self.holds(attempt, fence) or self.state is not State.CLAIMED:
+            return Following.MOVED
+        self.follower = self.follower or identity
+        return Following.NEXT if self.follower == identity else Following.ANOTHER
 
     def holds(self, attempt: bytes, fence: int) -> bool:
         """Tell whether nobody has had it since."""
@@ -211,6 +219,13 @@ class Stores(RuleBasedStateMachine):
             return multiple()
         entries = {name: self._entry(store, effect) for name, store in self.stores.items()}
         return Sight(effect, made.attempt, oracle.fence, oracle.state, entries)
+
+    @rule(sight=sights, identity=st.sampled_from([b"m" * 16, b"n" * 16]))
+    def follow(self, sight: Sight, identity: bytes) -> None:
+        expected = self.oracles[sight.effect].follow(sight.attempt, sight.fence, identity)
+        for name, store in self.stores.items():
+            assert store.follow(sight.entries[name], identity) is expected, name
+        self._agree(sight.effect)
 
     @rule(sight=sights, message=st.sampled_from([b"one", b"two"]))
     def poison(self, sight: Sight, message: bytes) -> None:

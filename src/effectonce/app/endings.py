@@ -25,6 +25,7 @@ from effectonce.domain.claims import Busy, Continued, Entry, Held, Poison, Repla
 from effectonce.domain.deferral import busy_delay
 from effectonce.domain.deliveries import Delivery
 from effectonce.domain.fingerprints import names_that_differ
+from effectonce.domain.following import Following
 from effectonce.errors import (
     EffectBusy,
     EffectDuplicate,
@@ -164,7 +165,28 @@ def _busy(frame: Frame, busy: Busy) -> NoReturn:
         _busy_again(frame, busy, why="busy")
     if policy == "raise":
         raise _busy_error(frame, busy)
-    reason = f"effect {frame.claim.key} is being carried out by another message; this one was skipped"
+    if policy == "follow":
+        _follow(frame, busy)
+    if policy == "skip":
+        _skip(frame, "is being carried out by another message; this one was skipped")
+    _busy_again(frame, busy, why="waited")
+
+
+def _follow(frame: Frame, busy: Busy) -> NoReturn:
+    """Go on after the holder, unless another message will: that one begins later than this one came."""
+    following = Following.MOVED
+    if busy.entry is not None:
+        try:
+            following = frame.guard.ledger.follow(busy.entry, frame.claim.identity)
+        except LedgerUnavailable as error:
+            away(frame, error)
+    if following is Following.ANOTHER:
+        _skip(frame, "is being carried out, and another message follows; this one was skipped")
+    _busy_again(frame, Busy(wait=None, own=busy.own), why="follows" if following is Following.NEXT else "busy")
+
+
+def _skip(frame: Frame, why: str) -> NoReturn:
+    reason, delivery = f"effect {frame.claim.key} {why}", frame.delivery
     frame.task.backend.mark_as_revoked(
         delivery.task_id,
         reason,

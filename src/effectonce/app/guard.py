@@ -161,6 +161,7 @@ class Guard:
             emit=log,
             patience=frame.claim.lease if in_chunk() is None else 0.0,
             steps=step_plan(frame),
+            waits=self.policy.on_busy == "wait",
         )
 
     def happened(self, frame: Frame, name: Name, **facts: Any) -> None:

@@ -9,7 +9,7 @@ conformance suite holds them to it. Seconds are those of the ledger's own clock:
 still has, never when it ends, so no two clocks are compared.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import assert_never
 
@@ -215,10 +215,14 @@ class Reused:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Busy:
-    """Somebody may be at work. *wait*: seconds of its lease, None when it has none. *own*: by this very message."""
+    """Somebody may be at work. *wait*: seconds of its lease, None when it has none. *own*: by this very message.
+
+    *entry*: the holder's, where it is known.
+    """
 
     wait: float | None
     own: bool
+    entry: Entry | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -265,4 +269,4 @@ def _judge_claimed(entry: Entry, claim: Claim, *, own: bool) -> Verdict:
         return Reused(entry=entry)
     if entry.lease_left <= 0 and entry.deaths + 1 >= claim.max_takeovers:
         return Poison(entry=entry)
-    return Busy(wait=max(entry.lease_left, 0.0), own=own)
+    return Busy(wait=max(entry.lease_left, 0.0), own=own, entry=entry)

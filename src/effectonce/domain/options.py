@@ -21,7 +21,7 @@ _ELSEWHERE: Final = {
 
 _CHOICES: Final[Mapping[str, tuple[object, ...]]] = {
     "on_duplicate": ("replay", "raise"),
-    "on_busy": ("defer", "skip", "raise"),
+    "on_busy": ("defer", "wait", "skip", "raise", "follow"),
     "on_unknown": ("retry", "hold", "skip"),
     "mode": ("enforce",),
     "result": (True, False, None),
@@ -30,7 +30,6 @@ _CHOICES: Final[Mapping[str, tuple[object, ...]]] = {
 }
 
 _LATER_CHOICES: Final[Mapping[str, tuple[object, ...]]] = {
-    "on_busy": ("wait", "follow"),
     "mode": ("observe", "off"),
 }
 

@@ -45,6 +45,7 @@ MESSAGE: Final = Message.MESSAGE
 
 KeyOption = str | Callable[..., Any] | Message | None
 Seconds = float | timedelta
+OnBusy = Literal["defer", "wait", "skip", "raise", "follow"]
 
 
 class Options(TypedDict, total=False):
@@ -52,7 +53,7 @@ class Options(TypedDict, total=False):
 
     scope: str | None
     on_duplicate: Literal["replay", "raise"]
-    on_busy: Literal["defer", "skip", "raise"]
+    on_busy: OnBusy
     remember: Sequence[type[Exception]]
     fingerprint: Literal["all"] | Sequence[str] | None
     keep: Seconds | Unset | None
@@ -90,7 +91,7 @@ class Policy:
     key: KeyOption
     scope: str | None
     on_duplicate: Literal["replay", "raise"]
-    on_busy: Literal["defer", "skip", "raise"]
+    on_busy: OnBusy
     remember: tuple[type[Exception], ...]
     fingerprint: Literal["all"] | tuple[str, ...] | None
     keep: Seconds | Unset | None
@@ -161,6 +162,8 @@ class Policy:
             if value is not UNSET:
                 yield from choice_faults(name, value)
                 yield from value_faults(name, value)
+        if self.on_busy == "follow" and not isinstance(self, Exclusive):
+            yield "on_busy='follow' is for Exclusive: a message that came during a run would be its duplicate elsewhere"
 
     def _key_faults(self, task_name: str, signature: inspect.Signature) -> Iterable[str]:
         key: Any = self.key

@@ -42,7 +42,7 @@ class Plan:
     *controls*: exceptions by which a body steers its worker; they are never a failure to be remembered. *ignored*:
     those by which it says that it ended well without a result. *replaced*: whether such
     a body sent a replacement; *handed_on*: one under this same key. *patience*: seconds that a call which cannot be
-    put off waits.
+    put off waits. *waits*: one that can be put off waits too, before it is.
     """
 
     claim: Claim
@@ -57,6 +57,7 @@ class Plan:
     emit: Emit
     patience: float
     steps: StepPlan = StepPlan()
+    waits: bool = False
     clock: Callable[[], float] = time.monotonic
     sleep: Sleep = time.sleep
 

@@ -51,16 +51,21 @@ class TransactionalAttempt:
 
     def run(self, body: Callable[[], Any]) -> Any:
         """Claim, run *body* and commit both; what it raises is rolled back and raised again."""
+        deadline = self._plan.clock() + self._plan.patience
         if self._plan.delivery.may_repeat:
-            self._commit_claim()
+            take_turn(self._plan, self._commit_claim, deadline=deadline)
         for turn in range(1, TURNS + 1):
             try:
-                return take_turn(self._plan, lambda: self._turn_or_claim(body))
+                return self._taken(lambda: self._turn_or_claim(body), deadline)
             except Conflict as conflict:
                 if turn == TURNS or self._outer is not None:
                     raise conflict.__cause__ or conflict from None
                 self._plan.sleep(random.uniform(0, 0.02 * 2**turn))  # noqa: S311 - jitter, not a secret
         raise AssertionError
+
+    def _taken(self, step: Callable[[], Any], deadline: float) -> Any:
+        """A claim that is committed already has had its turn."""
+        return take_turn(self._plan, step, deadline=deadline) if self.committed is None else step()
 
     def ensure_current(self) -> None:
         """Raise FenceRefused when a committed claim was lost; a first delivery holds the lock itself."""

@@ -14,6 +14,7 @@ from typing import ClassVar
 
 from effectonce import crashpoints
 from effectonce.domain.claims import Claim, Entry, Granted, Outcome, Refused, State, admit
+from effectonce.domain.following import Following
 from effectonce.domain.steps import End, Step, waits_for_a_person
 from effectonce.ports import Renewal
 
@@ -34,6 +35,7 @@ class _Record:
     messages: list[bytes] = field(default_factory=list)
     steps: dict[str, Step] = field(default_factory=dict)
     holding: bool = False
+    follower: bytes | None = None
 
     def holds(self, attempt: bytes, fence: int) -> bool:
         """Tell whether nobody has had the entry since (rule 1)."""
@@ -112,6 +114,24 @@ class MemoryLedger:
             kept = frozenset(renewal.attempt for renewal in held if self._renewed(renewal, now))
         crashpoints.crash_point("renew.after")
         return kept
+
+    def follow(self, entry: Entry, identity: bytes) -> Following:
+        """Register a follower, if the holder still holds."""
+        crashpoints.crash_point("follow.before")
+        with self._lock:
+            record = self._record(entry.digest, self._clock())
+            if (
+                record is None
+                or not record.holds(entry.attempt, entry.fence)
+                or record.entry.state is not State.CLAIMED
+            ):
+                answer = Following.MOVED
+            elif record.follower in {None, identity}:
+                record.follower, answer = identity, Following.NEXT
+            else:
+                answer = Following.ANOTHER
+        crashpoints.crash_point("follow.after")
+        return answer
 
     def poison(self, entry: Entry, message: bytes) -> bool:
         """Set the entry aside, if nothing has moved since it was read."""

@@ -11,6 +11,7 @@ from redis.commands.core import Script
 
 from effectonce import crashpoints
 from effectonce.domain.claims import Claim, Entry, Granted, Outcome, Refused, State
+from effectonce.domain.following import Following
 from effectonce.domain.steps import End, Step
 from effectonce.errors import LedgerUnavailable
 from effectonce.ports import Renewal
@@ -85,6 +86,14 @@ class RedisLedger:
         holding = self._run(self._scripts.renew, keys, chain.from_iterable(terms)) if held else ()
         crashpoints.crash_point("renew.after")
         return frozenset(holding)
+
+    def follow(self, entry: Entry, identity: bytes) -> Following:
+        """Register a follower, if the holder still holds."""
+        crashpoints.crash_point("follow.before")
+        arguments = [entry.attempt, entry.fence, identity]
+        answer = Following(self._run(self._scripts.follow, [self._keys.entry(entry.digest)], arguments))
+        crashpoints.crash_point("follow.after")
+        return answer
 
     def poison(self, entry: Entry, message: bytes) -> bool:
         """Set the entry aside, if nothing has moved since it was read."""

@@ -20,6 +20,7 @@ class Scripts:
         self.complete = script("complete")
         self.release = script("release")
         self.renew = script("renew")
+        self.follow = script("follow")
         self.poison = script("poison")
         self.hold = script("hold")
         self.continued = script("continued")

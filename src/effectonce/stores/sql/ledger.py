@@ -12,6 +12,7 @@ from sqlalchemy import Connection
 
 from effectonce import crashpoints
 from effectonce.domain.claims import Claim, Entry, Granted, Outcome, Refused, State, admit, is_reentry, is_repeated
+from effectonce.domain.following import Following
 from effectonce.ports import Renewal, Work
 from effectonce.stores.sql.dialects import CLAIM_WAIT
 from effectonce.stores.sql.locked import Locked
@@ -142,6 +143,20 @@ class SqlLedger(StepRecords):
         renewals = renewal_values(held, as_arrays=self.dialect.takes_arrays)
         answers = [connection.execute(self.statements.renew, values).scalars() for values in renewals]
         return frozenset(bytes(attempt) for answer in answers for attempt in answer)
+
+    def follow(self, entry: Entry, identity: bytes) -> Following:
+        """See `ports.LedgerStore.follow`."""
+        crashpoints.crash_point("follow.before")
+        values = {**held_values(entry), "follower": identity}
+        answer = self._settled(lambda connection: self._follow_on(connection, values))
+        crashpoints.crash_point("follow.after")
+        return answer
+
+    def _follow_on(self, connection: Connection, values: dict[str, Any]) -> Following:
+        if connection.execute(self.statements.follow, values).rowcount == 1:
+            return Following.NEXT
+        followed = connection.execute(self.statements.is_followed, values).first() is not None
+        return Following.ANOTHER if followed else Following.MOVED
 
     def poison(self, entry: Entry, message: bytes) -> bool:
         """See `ports.LedgerStore.poison`."""

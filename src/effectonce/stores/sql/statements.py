@@ -38,7 +38,7 @@ class Statements:
         self.steps = StepStatements(entries, steps, dialect)
         # Reads no row of the tables: fails when one or a column is missing.
         self.check = text(
-            f"select max(version) as version, (select count(*) from (select {_COLUMNS}, keep_until, keep_us "
+            f"select max(version) as version, (select count(*) from (select {_COLUMNS}, keep_until, keep_us, follower "
             f"from {entries} where 1 = 0) e) + (select count(*) from (select id, digest, mark, at, message "
             f"from {held} where 1 = 0) h) + (select count(*) from (select {STEP_COLUMNS}, mark from {steps} "
             f"where 1 = 0) s) as rows from {meta}"
@@ -76,6 +76,13 @@ class Statements:
             f"retries = :retries, {_since(clock, RELEASED)}, keep_until = {clock} + :keep_us "
             f"where {MINE} and state in ({CLAIMED}, {RELEASED})"
         )
+        # The row's lock; primary key.
+        self.follow = text(
+            f"update {entries} set follower = :follower where {MINE} and state = {CLAIMED} "
+            "and (follower is null or follower = :follower)"
+        )
+        # No lock; primary key.
+        self.is_followed = text(f"select 1 from {entries} where {MINE} and state = {CLAIMED}")
         # Row locks; primary key.
         self.renew = (_renew_all if dialect.takes_arrays else _renew_one)(entries, clock)
         # The row's lock; primary key.
@@ -159,7 +166,8 @@ def _take(entries: str, clock: str, lock: str) -> TextClause:
         f"fence = case when fence + 1 > {clock} then fence + 1 else {clock} end, attempt = :attempt, "
         "identity = :identity, task_id = :task_id, fingerprint = :fingerprint, "
         f"lease_until = {clock} + :lease_us, lease_ms = :lease_ms, deaths = :deaths, attempts = attempts + 1, "
-        f"retries = :retries, flags = :flags, result = null, since = {clock}, keep_until = null, keep_us = :keep_us "
+        f"retries = :retries, flags = :flags, follower = null, result = null, since = {clock}, keep_until = null, "
+        "keep_us = :keep_us "
         "where digest = :digest and fence = :old_fence and attempt = :old_attempt and state = :old_state "
         f"and (state <> {CLAIMED} or :reentry = 1 or lease_until <= {clock}) and {lock} returning fence"
     )

@@ -59,6 +59,7 @@ def tables(schema: str | None) -> Tables:
         Column("fingerprint", LargeBinary, nullable=False),
         Column("task_id", Text, nullable=False),
         Column("key", Text, nullable=False),
+        Column("follower", LargeBinary(16)),
         Column("result", LargeBinary),
     )
     _partial("effectonce_claimed", entries, "state = 1")

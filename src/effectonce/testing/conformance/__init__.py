@@ -31,12 +31,25 @@ clock the tests hold overrides ``wait`` to move it on. Nothing but pytest is nee
 
 import pytest
 
-_RULES = ("admission", "claiming", "crowds", "holding", "looking", "renewing", "rescuing", "scene", "settling", "steps")
+_RULES = (
+    "admission",
+    "claiming",
+    "crowds",
+    "following",
+    "holding",
+    "looking",
+    "renewing",
+    "rescuing",
+    "scene",
+    "settling",
+    "steps",
+)
 pytest.register_assert_rewrite(*(f"{__name__}.{rules}" for rules in _RULES))
 
 from effectonce.testing.conformance.admission import Admission  # noqa: E402 - rewritten on import
 from effectonce.testing.conformance.claiming import Claiming  # noqa: E402
 from effectonce.testing.conformance.crowds import Crowds  # noqa: E402
+from effectonce.testing.conformance.following import Followers  # noqa: E402
 from effectonce.testing.conformance.holding import Holding  # noqa: E402
 from effectonce.testing.conformance.looking import Looking  # noqa: E402
 from effectonce.testing.conformance.renewing import Renewing  # noqa: E402
@@ -47,5 +60,7 @@ from effectonce.testing.conformance.steps import Steps  # noqa: E402
 __all__ = ["LedgerConformance"]
 
 
-class LedgerConformance(Claiming, Admission, Settling, Renewing, Rescuing, Holding, Looking, Crowds, Steps):
+class LedgerConformance(
+    Claiming, Admission, Settling, Renewing, Rescuing, Holding, Looking, Followers, Crowds, Steps
+):
     """All rules of a ledger store."""
