@@ -73,3 +73,15 @@ def nameless(name: str) -> str:
     began(f"nameless:{name}")
     gate(f"nameless-{name}")
     return f"set {name}"
+
+
+@app.task(once=Exclusive("waiting", on_busy="wait"))
+def waiting(name: str) -> str:
+    hold("waiting", name)
+    return f"did {name}"
+
+
+@app.task(once=Exclusive("rebuild", on_busy="follow"))
+def rebuild(name: str) -> str:
+    hold("rebuild", name)
+    return f"rebuilt for {name}"
