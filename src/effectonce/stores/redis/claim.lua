@@ -28,7 +28,8 @@ if old then
 end
 
 redis.call('ZADD', claims, whole(now + 2 * lease), member(entry))  -- first: a server that is full refuses here
-redis.call('HDEL', entry, 'deaths', 'retries', 'continued', 'handed', 'kept', 'result', 'holds')  -- steps stay
+redis.call('HDEL', entry, 'deaths', 'retries', 'continued', 'handed', 'kept', 'result', 'holds',
+  'follower')  -- steps stay
 redis.call('PERSIST', entry)
 redis.call('HSET', entry, 'state', CLAIMED, 'fence', whole(fence), 'attempt', attempt, 'key', ARGV[2],
   'identity', ARGV[3], 'task', ARGV[4], 'args', args, 'attempts', attempts, 'since', whole(now),

@@ -60,7 +60,5 @@ from effectonce.testing.conformance.steps import Steps  # noqa: E402
 __all__ = ["LedgerConformance"]
 
 
-class LedgerConformance(
-    Claiming, Admission, Settling, Renewing, Rescuing, Holding, Looking, Followers, Crowds, Steps
-):
+class LedgerConformance(Claiming, Admission, Settling, Renewing, Rescuing, Holding, Looking, Followers, Crowds, Steps):
     """All rules of a ledger store."""
