@@ -248,7 +248,8 @@ def test_every_error_class_survives_the_result_path(app: Celery) -> None:
     kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, EffectOnceError)]
     assert len(kinds) > 15
     for kind in kinds:
-        error = kind(task="t", key="k", wait=1.0, received="ab", message_id="m", differ=["x"], faults=["f"])
+        facts: dict[str, Any] = {"task": "t", "key": "k", "wait": 1.0, "seconds": 1.0, "timeout": 1.0, "received": "ab"}
+        error = kind(**facts, message_id="m", differ=["x"], faults=["f"])
         again = app.backend.exception_to_python(app.backend.prepare_exception(error, serializer="json"))
         assert (type(again), str(again)) == (kind, str(error))
 
