@@ -1,8 +1,9 @@
 """What every test may ask for: places in servers that start when they are first wanted.
 
-``redis_url``, ``amqp_url``, ``postgresql_url``, ``sqlite_url`` are fresh for each test. ``redis_server``,
-``rabbitmq_server``, ``postgresql_server`` are the servers behind them, to be killed, frozen and started again. A test
-that leaves its server dead does no harm to the next one: asking for a place starts it.
+``redis_url``, ``amqp_url``, ``postgresql_url``, ``mariadb_url``, ``sqlite_url`` are fresh for each test.
+``redis_server``, ``rabbitmq_server``, ``postgresql_server``, ``mariadb_server`` are the servers behind them, to be
+killed, frozen and started again. A test that leaves its server dead does no harm to the next one: asking for a place
+starts it.
 
 A server that cannot be had skips the test with the reason; where ``CI`` is set, it fails the test.
 """
@@ -15,16 +16,18 @@ from typing import TypeVar
 
 import pytest
 
-from tests.services import Fleet, Given, PostgreSQL, RabbitMQ, Redis, Server, ServiceMissing
+from tests.services import Fleet, Given, MariaDB, PostgreSQL, RabbitMQ, Redis, Server, ServiceMissing
 
 Own = TypeVar("Own", bound=Server)
-PLACES: dict[str, type[Redis | RabbitMQ | PostgreSQL]] = {
+PLACES: dict[str, type[Redis | RabbitMQ | PostgreSQL | MariaDB]] = {
     "redis_url": Redis,
     "redis_server": Redis,
     "amqp_url": RabbitMQ,
     "rabbitmq_server": RabbitMQ,
     "postgresql_url": PostgreSQL,
     "postgresql_server": PostgreSQL,
+    "mariadb_url": MariaDB,
+    "mariadb_server": MariaDB,
 }
 
 
@@ -58,6 +61,13 @@ def postgresql_server(fleet: Fleet) -> Iterator[PostgreSQL]:
 
 
 @pytest.fixture
+def mariadb_server(fleet: Fleet) -> Iterator[MariaDB]:
+    """MariaDB, running, ours to kill."""
+    yield (server := _ours(fleet.mariadb()))
+    server.resume()
+
+
+@pytest.fixture
 def redis_url(fleet: Fleet) -> Iterator[str]:
     """The address of an empty numbered database."""
     yield (url := fleet.redis().fresh_url())
@@ -76,6 +86,13 @@ def postgresql_url(fleet: Fleet) -> Iterator[str]:
     """The address of an empty database, as SQLAlchemy reads it."""
     yield (url := fleet.postgresql().fresh_url())
     fleet.postgresql().put_back(url)
+
+
+@pytest.fixture
+def mariadb_url(fleet: Fleet) -> Iterator[str]:
+    """The address of an empty database, as SQLAlchemy reads it."""
+    yield (url := fleet.mariadb().fresh_url())
+    fleet.mariadb().put_back(url)
 
 
 @pytest.fixture

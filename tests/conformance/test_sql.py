@@ -27,6 +27,13 @@ def on_postgresql(fleet: Fleet) -> Iterator[SqlLedger]:
 
 
 @pytest.fixture(scope="module")
+def on_mariadb(fleet: Fleet) -> Iterator[SqlLedger]:
+    url = fleet.mariadb().fresh_url()
+    yield from opened(url)
+    fleet.mariadb().put_back(url)
+
+
+@pytest.fixture(scope="module")
 def on_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqlLedger]:
     yield from opened(f"sqlite:///{tmp_path_factory.mktemp('ledger') / 'effects.sqlite'}")
 
@@ -45,6 +52,15 @@ class TestSqlLedgerOnPostgreSQL(LedgerConformance):
     @pytest.fixture
     def store(self, on_postgresql: SqlLedger) -> LedgerStore:
         return on_postgresql
+
+    def set_fence(self, store: LedgerStore, digest: bytes, fence: int) -> None:
+        set_fence(store, digest, fence)
+
+
+class TestSqlLedgerOnMariaDB(LedgerConformance):
+    @pytest.fixture
+    def store(self, on_mariadb: SqlLedger) -> LedgerStore:
+        return on_mariadb
 
     def set_fence(self, store: LedgerStore, digest: bytes, fence: int) -> None:
         set_fence(store, digest, fence)

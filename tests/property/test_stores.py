@@ -1,7 +1,7 @@
 """Every store does what thirty lines say, whatever is asked in whatever order.
 
-A machine drives memory, Redis, SQLite and PostgreSQL side by side: claims, late and stale settlements, renewals,
-rescues, marks. Time is made plain: a lease is an hour, or has ended as soon as it was granted.
+A machine drives memory, Redis, SQLite, PostgreSQL and MariaDB side by side: claims, late and stale settlements,
+renewals, rescues, marks. Time is made plain: a lease is an hour, or has ended as soon as it was granted.
 """
 
 import secrets
@@ -338,12 +338,15 @@ def _expected(oracle: Oracle) -> dict[str, object]:
 
 
 @pytest.fixture
-def stores(redis_url: str, postgresql_url: str, tmp_path: Path) -> Iterator[Mapping[str, LedgerStore]]:
+def stores(
+    redis_url: str, postgresql_url: str, mariadb_url: str, tmp_path: Path
+) -> Iterator[Mapping[str, LedgerStore]]:
     opened: dict[str, LedgerStore] = {
         "memory": MemoryLedger(),
         "Redis": RedisLedger.open(redis_url),
         "SQLite": SqlLedger.open(f"sqlite:///{tmp_path / 'effects.sqlite'}"),
         "PostgreSQL": SqlLedger.open(postgresql_url),
+        "MariaDB": SqlLedger.open(mariadb_url),
     }
     for store in opened.values():
         store.create_schema()

@@ -13,9 +13,10 @@ kill: they get ``ServiceMissing`` too.
 from tests.services.faults import ServiceFailed, ServiceMissing
 from tests.services.fleet import Fleet
 from tests.services.given import Given
+from tests.services.mariadb import MariaDB
 from tests.services.postgresql import PostgreSQL
 from tests.services.rabbitmq import RabbitMQ
 from tests.services.redis import Redis
 from tests.services.server import Server
 
-__all__ = ["Fleet", "Given", "PostgreSQL", "RabbitMQ", "Redis", "Server", "ServiceFailed", "ServiceMissing"]
+__all__ = ["Fleet", "Given", "MariaDB", "PostgreSQL", "RabbitMQ", "Redis", "Server", "ServiceFailed", "ServiceMissing"]

@@ -17,7 +17,7 @@ def main(command: list[str]) -> int:
     """Start all servers, then wait, or run *command*."""
     fleet = Fleet()
     try:
-        servers = (fleet.redis(), fleet.postgresql(), fleet.rabbitmq())
+        servers = (fleet.redis(), fleet.postgresql(), fleet.mariadb(), fleet.rabbitmq())
         variables = {server.variable: server.url for server in servers}
         if command:
             return subprocess.run(command, check=False, env={**os.environ, **variables}).returncode

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from effectonce.lab.reaper import Reaper
-from tests.services.given import Given, GivenPostgreSQL, GivenRedis
+from tests.services.given import Given, GivenMariaDB, GivenPostgreSQL, GivenRedis
+from tests.services.mariadb import MariaDB
 from tests.services.postgresql import PostgreSQL
 from tests.services.rabbitmq import RabbitMQ
 from tests.services.redis import Redis
@@ -38,6 +39,10 @@ class Fleet:
     def postgresql(self) -> PostgreSQL | GivenPostgreSQL:
         """Return the running PostgreSQL."""
         return self._given(PostgreSQL.variable, GivenPostgreSQL) or self._own(PostgreSQL)
+
+    def mariadb(self) -> MariaDB | GivenMariaDB:
+        """Return the running MariaDB."""
+        return self._given(MariaDB.variable, GivenMariaDB) or self._own(MariaDB)
 
     def close(self) -> None:
         """End our servers and remove their folder; a forked child of this process leaves them alone."""

@@ -8,8 +8,10 @@ import os
 from urllib.parse import urlsplit
 
 import psycopg
+import pymysql
 import redis
 from psycopg import sql
+from sqlalchemy import make_url
 
 from tests.services.faults import ServiceMissing
 
@@ -71,3 +73,34 @@ class GivenPostgreSQL(Given):
         plain = urlsplit(self.url)._replace(scheme="postgresql").geturl()
         with psycopg.connect(plain, autocommit=True) as connection:
             connection.execute(sql.SQL(statement).format(sql.Identifier(name)))
+
+
+class GivenMariaDB(Given):
+    """A MariaDB of somebody else: tests get databases that are made for them."""
+
+    _numbers = itertools.count(1)
+
+    def fresh_url(self) -> str:
+        """Return the address of a new, empty database beside the given one."""
+        name = f"once_{os.getpid()}_{next(self._numbers)}"
+        self._run(f"create database {name}")
+        url = make_url(self.url).set(database=name, drivername="mariadb+pymysql")
+        return url.render_as_string(hide_password=False)
+
+    def put_back(self, url: str) -> None:
+        """Remove a database that ``fresh_url`` gave."""
+        self._run(f"drop database if exists {make_url(url).database}")
+
+    def _run(self, statement: str) -> None:
+        url = make_url(self.url)
+        with (
+            pymysql.connect(
+                host=url.host or "localhost",
+                port=url.port or 3306,
+                user=url.username,
+                password=url.password or "",
+                autocommit=True,
+            ) as connection,
+            connection.cursor() as cursor,
+        ):
+            cursor.execute(statement)

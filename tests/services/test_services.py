@@ -12,12 +12,14 @@ import amqp
 import psycopg
 import pytest
 import redis
+import sqlalchemy as sa
 
 from effectonce.lab.ports import STANDARD, free_port
 from effectonce.lab.process_tree import descendants, is_alive, wait_until
 from tests.services import (
     Fleet,
     Given,
+    MariaDB,
     PostgreSQL,
     RabbitMQ,
     Redis,
@@ -26,11 +28,11 @@ from tests.services import (
     ServiceMissing,
     programs,
 )
-from tests.services.given import GivenRedis
+from tests.services.given import GivenMariaDB, GivenRedis
 from tests.services.redis import NEVER
 
-SERVERS = ["redis_server", "postgresql_server", "rabbitmq_server"]
-STANDARD_PORTS = {4369, 5432, 5672, 6379, 15672, 25672}
+SERVERS = ["redis_server", "postgresql_server", "mariadb_server", "rabbitmq_server"]
+STANDARD_PORTS = {3306, 4369, 5432, 5672, 6379, 15672, 25672}
 
 
 @pytest.fixture
@@ -42,7 +44,7 @@ def server(request: pytest.FixtureRequest) -> Server:
 
 @pytest.fixture
 def own_fleet(monkeypatch: pytest.MonkeyPatch) -> Iterator[Fleet]:
-    for variable in (Redis.variable, PostgreSQL.variable, RabbitMQ.variable):
+    for variable in (Redis.variable, PostgreSQL.variable, MariaDB.variable, RabbitMQ.variable):
         monkeypatch.delenv(variable, raising=False)
     fleet = Fleet()
     yield fleet
@@ -96,6 +98,17 @@ def test_a_commit_survives_a_kill_of_postgresql(postgresql_server: PostgreSQL, p
         assert connection.execute("select id from charge").fetchall() == [(1,)]
 
 
+def test_a_commit_survives_a_kill_of_mariadb(mariadb_server: MariaDB, mariadb_url: str) -> None:
+    engine = sa.create_engine(mariadb_url, poolclass=sa.NullPool)
+    with engine.begin() as connection:
+        connection.exec_driver_sql("create table charge (id int)")
+        connection.exec_driver_sql("insert into charge values (1)")
+    mariadb_server.kill()
+    mariadb_server.start()
+    with engine.connect() as connection:
+        assert connection.exec_driver_sql("select id from charge").scalars().all() == [1]
+
+
 def test_a_confirmed_persistent_message_survives_a_kill_of_rabbitmq(rabbitmq_server: RabbitMQ, amqp_url: str) -> None:
     with _amqp(amqp_url) as connection:
         channel = connection.channel()
@@ -136,10 +149,22 @@ def test_two_virtual_hosts_do_not_share_queues(fleet: Fleet, amqp_url: str) -> N
         connection.channel().queue_declare("work", passive=True)
 
 
-def test_postgresql_does_not_run_as_root(postgresql_server: PostgreSQL) -> None:
+@pytest.mark.parametrize("server", ["postgresql_server", "mariadb_server"], indirect=True)
+def test_a_database_does_not_run_as_root(server: Server) -> None:
     if not Path("/proc").exists():
         pytest.skip("no /proc on this system")
-    assert Path(f"/proc/{postgresql_server.pid}").stat().st_uid != 0
+    assert Path(f"/proc/{server.pid}").stat().st_uid != 0
+
+
+def test_a_given_mariadb_hands_out_databases_of_its_own(own_fleet: Fleet) -> None:
+    given = GivenMariaDB(own_fleet.mariadb().url, variable=MariaDB.variable)
+    url = given.fresh_url()
+    engine = sa.create_engine(url, poolclass=sa.NullPool)
+    with engine.begin() as connection:
+        connection.exec_driver_sql("create table charge (id int)")
+    given.put_back(url)
+    with pytest.raises(sa.exc.OperationalError, match="Unknown database"):
+        engine.connect()
 
 
 def test_closing_ends_the_servers_and_removes_their_folder(own_fleet: Fleet) -> None:

@@ -8,10 +8,10 @@ import sqlalchemy as sa
 from effectonce.stores.sql.ledger import SqlLedger
 from tests.integration.sql.scene import CHARGES
 
-BOTH = ["sqlite", "postgresql"]
+ALL = ["sqlite", "postgresql", "mariadb"]
 
 
-@pytest.fixture(params=BOTH)
+@pytest.fixture(params=ALL)
 def database(request: pytest.FixtureRequest) -> str:
     """The address of an empty database, of each kind."""
     url: str = request.getfixturevalue(f"{request.param}_url")

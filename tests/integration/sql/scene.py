@@ -23,14 +23,14 @@ class Charged(Base):
     """A charge as an object."""
 
     __tablename__ = "charged"
-    effect: Mapped[str] = mapped_column(primary_key=True)
+    effect: Mapped[str] = mapped_column(sa.String(40), primary_key=True)
 
 
 class Audited(Base):
     """An object that may lie in another database."""
 
     __tablename__ = "audited"
-    effect: Mapped[str] = mapped_column(primary_key=True)
+    effect: Mapped[str] = mapped_column(sa.String(40), primary_key=True)
 
 
 class Routing(Session):

@@ -25,9 +25,10 @@ SECRET = "hush"
     [
         ("nonsense", "no database URL"),
         (f"postgresql+psycopg://me:{SECRET}@host:port/shop", "no database URL"),
-        (f"mysql+pymysql://me:{SECRET}@host/shop", "on mysql is not there yet"),
+        (f"mssql+pyodbc://me:{SECRET}@host/shop", "on mssql is not there yet"),
         (f"oops://me:{SECRET}@host/shop", "on oops is not there yet"),
         (f"postgresql+psycopg2://me:{SECRET}@host/shop", "psycopg2"),
+        (f"mysql+mysqldb://me:{SECRET}@host/shop", "needs mariadb.pymysql"),
         ("sqlite://", "in memory"),
         ("sqlite:///:memory:", "in memory"),
         ("sqlite:///file:shop?mode=memory&uri=true", "in memory"),

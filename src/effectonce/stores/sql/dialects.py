@@ -1,8 +1,14 @@
 """What differs between databases: clock, try-lock, how a transaction begins, and what an error means."""
 
-from typing import Any, Protocol
+import re
+from typing import Any, Literal
 
 from sqlalchemy.exc import DBAPIError
+
+from effectonce.stores.sql.dialect import Dialect
+from effectonce.stores.sql.mariadb import MariaDB
+
+__all__ = ["CLAIM_WAIT", "MICROS", "Dialect", "PostgreSQL", "SQLite", "dialect_of"]
 
 MICROS = 1_000_000
 
@@ -10,95 +16,47 @@ CLAIM_WAIT = 0.25
 """Seconds that a claim waits for SQLite's one writer: long enough for another short statement, not for a body."""
 
 
-class Dialect(Protocol):
-    """One kind of database."""
+class _Returning:
+    """What databases share that answer a statement which writes with the rows that it wrote."""
 
-    name: str
-    clock: str
-    """SQL: the database's clock in microseconds, moving inside a transaction."""
+    key = "key"
+    at_once = soon = shared = ""
+    returning_fence = " returning fence"
+    loses_quietly = False
+    ends: re.Pattern[str] | None = None
 
-    moment: str
-    """SQL: the same as the statement began, so that an index can be searched by it."""
+    def new_fence(self, expression: str) -> str:
+        """As it is: the row comes back."""
+        return expression
 
-    lock: str
-    """SQL: true when the try-lock of ``:lock`` is ours until the transaction ends; never waits."""
+    def fence_of(self, result: Any) -> int | None:
+        """Of the row that came back."""
+        fence: int | None = result.scalar()
+        return fence
 
-    lock_of_row: str
-    """SQL: the same for the effect of the row with this ``digest``."""
+    def is_mine(self, result: Any) -> bool:
+        """It says so."""
+        return bool(result.scalar())
 
-    mortal: str
-    """SQL: true; from here on the server ends a transaction whose machine is gone (hole H10) or frozen.
+    def insert_new(self, into: str, columns: str, values: str, *, unique: str) -> str:
+        """The standard's clause."""
+        return f"insert into {into} ({columns}) {values} on conflict ({unique}) do nothing"
 
-    ``:silence`` is the longest silence that is no freeze, in milliseconds, or null.
-    """
+    def limit_silence(self, connection: Any, seconds: float | None) -> None:
+        """Nothing: `mortal` does, or there is no server."""
 
-    holder: str | None
-    """SQL: who holds the try-lock with the halves ``:high`` and ``:low``; None where it cannot be told."""
+    def read_past(self, connection: Any) -> None:
+        """Nothing: a plain read waits for nobody."""
 
-    share: str
-    """SQL: ends a select of a row that nobody may change until this transaction ends; waits for who is changing it."""
+    def let_go(self, connection: Any) -> None:
+        """Nothing: the try-lock is one that only one of them has."""
 
-    takes_arrays: bool
-    """Whether one statement can be given a list of rows."""
-
-    def begin(self, connection: Any, *, wait: float) -> None:
-        """Begin for writing, waiting at most *wait* seconds where the whole database is locked."""
-        ...
-
-    def see_commits(self, connection: Any) -> None:
-        """Have each statement of a transaction that is about to begin see what was committed before it."""
-        ...
-
-    def let_readers_in(self, connection: Any) -> None:
-        """Have readers and the writer of a file not wait for each other; kept in the file."""
-        ...
-
-    def reason(self, error: DBAPIError) -> str:
-        """What the database says, in a line, without values of rows or parameters."""
-        ...
-
-    def is_busy(self, error: DBAPIError) -> bool:
-        """Somebody holds what we want."""
-        ...
-
-    def is_conflict(self, error: DBAPIError) -> bool:
-        """The transaction lost against another and is to be run again."""
-        ...
-
-    def is_cut(self, error: DBAPIError) -> bool:
-        """The server ended the connection, which the driver may not know yet."""
-        ...
-
-    def is_aborted(self, error: DBAPIError) -> bool:
-        """An earlier statement failed, and the transaction can only be rolled back."""
-        ...
-
-    def is_schema(self, error: DBAPIError) -> bool:
-        """A table or column is not there."""
-        ...
-
-    def in_transaction(self, driver: Any) -> bool:
-        """Whether the driver's connection is inside a transaction that can still commit."""
-        ...
-
-    def has_failed(self, driver: Any) -> bool:
-        """Whether the transaction is open and can only be rolled back."""
-        ...
-
-    def has_left(self, driver: Any) -> bool:
-        """Whether the driver's connection is in order, but in no transaction."""
-        ...
-
-    def is_broken(self, driver: Any) -> bool:
-        """Whether the connection was lost."""
-        ...
-
-    def is_autocommit(self, driver: Any) -> bool:
-        """Whether each statement would commit by itself."""
-        ...
+    def check_server(self, connection: Any) -> str | None:
+        """Any server that speaks the statements."""
+        return None if connection is not None else ""
 
 
-class PostgreSQL:
+class PostgreSQL(_Returning):
     """PostgreSQL through psycopg 3."""
 
     name = "postgresql"
@@ -122,7 +80,8 @@ class PostgreSQL:
         "and l.classid = cast(:high as bigint) and l.objid = cast(:low as bigint)"
     )
     share = "for share"
-    takes_arrays = True
+    lists: Literal["arrays", "json", "none"] = "arrays"
+    skip_locked = " for update skip locked"
     _CONFLICTS = frozenset({"40001", "40P01"})
     _SCHEMA = frozenset({"42P01", "42703", "3F000"})
     _CUTS = frozenset({"57P01", "57P02", "57P03"})
@@ -192,7 +151,7 @@ class PostgreSQL:
         return bool(driver.autocommit)
 
 
-class SQLite:
+class SQLite(_Returning):
     """SQLite through the standard driver: one writer a file, and a locked file is busy."""
 
     name = "sqlite"
@@ -203,7 +162,8 @@ class SQLite:
     mortal = "(:silence is null or 1 = 1)"
     holder: str | None = None
     share = ""
-    takes_arrays = False
+    lists: Literal["arrays", "json", "none"] = "none"
+    skip_locked = ""
     _BUSY, _LOCKED = 5, 6
 
     def begin(self, connection: Any, *, wait: float) -> None:
@@ -284,7 +244,10 @@ def dialect_of(name: str) -> Dialect:
         return PostgreSQL()
     if name == "sqlite":
         return SQLite()
-    message = f"a ledger on {name} is not there yet in this version; use postgresql+psycopg:// or sqlite:///"
+    if name in {"mariadb", "mysql"}:
+        return MariaDB()
+    usable = "postgresql+psycopg://, mariadb+pymysql:// or sqlite:///"
+    message = f"a ledger on {name} is not there yet in this version; use {usable}"
     raise ValueError(message)
 
 

@@ -46,6 +46,7 @@ class Watch:
         self._key = key
         self._ours = False
         self._dialect = dialect
+        self.ends = dialect.ends
         setattr(connection, _WATCH, self)
         if session is not None:
             event.listen(session, "before_commit", self._on_session_commit)
@@ -129,6 +130,8 @@ def _on_statement(connection: Connection, _cursor: Any, statement: str, *_: Any)
         return
     watch.notice()
     end = ENDS.match(statement) if statement[:1] in _STARTS else None
+    if end is None and watch.ends is not None:
+        end = watch.ends.match(statement)
     if end:
         watch.veto(f"it executed {end[1].upper()}")
 
@@ -170,20 +173,20 @@ def is_celerys_own(frame: Any) -> bool:
 def _place_of(connection: Connection) -> tuple[Any, ...]:
     """The database that a connection goes to, whatever its URL calls it."""
     driver = connection.connection.dbapi_connection
-    name = connection.dialect.name
+    name = "mariadb" if connection.dialect.name == "mysql" else connection.dialect.name
     if driver is None:
         return (name, None)
     if name == "sqlite":
         (_, _, file), *_ = driver.execute("pragma database_list").fetchall()
         return (name, os.path.realpath(file) if file else id(driver))
-    seen = getattr(driver, "info", None)
+    seen = getattr(driver, "info", driver)
     url = connection.engine.url
     host = getattr(seen, "hostaddr", None) or getattr(seen, "host", None) or url.host or ""
     return (
         name,
         _machine(host),
         getattr(seen, "port", None) or url.port,
-        getattr(seen, "dbname", None) or url.database,
+        getattr(seen, "dbname", None) or getattr(seen, "db", None) or url.database,
     )
 
 

@@ -199,6 +199,11 @@ class HostedLedger(SqlLedger):
         with self.work(claim, granted=granted, allow_escape=outer.allows_escape, keep=keep) as work:
             yield work
 
+    def _let_go(self, connection: Connection) -> None:
+        """Nothing where the transaction is the host's."""
+        if not self.host.joins():
+            super()._let_go(connection)
+
     @contextmanager
     def _unchecked_transaction(self, *, wait: float) -> Iterator[Connection]:
         if not self.host.joins():

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError
 
 from effectonce import crashpoints
 from effectonce.domain.claims import Claim, Entry, Granted, Outcome, Refused, State, admit, is_reentry, is_repeated
@@ -75,27 +76,34 @@ class SqlLedger(StepRecords):
 
     def _claim_on(self, connection: Connection, claim: Claim) -> Granted | Refused:
         values = claim_values(claim, state=State.CLAIMED)
-        fence = connection.execute(self.statements.insert, values).scalar()
+        fence = self.dialect.fence_of(connection.execute(self.statements.insert, values))
         if fence is not None:
             return Granted(**_names(claim), fence=fence, takeover=False, deaths=0, attempts=1)
         entry, answer = self.meet_on(connection, claim)
         if entry is None or isinstance(answer, Refused) or is_repeated(entry, claim):
             return answer
-        taken = connection.execute(
-            self.statements.take,
-            {
-                **values,
-                "deaths": answer.deaths,
-                "reentry": int(is_reentry(entry, claim)),
-                "old_fence": entry.fence,
-                "old_attempt": entry.attempt,
-                "old_state": int(entry.state),
-            },
-        ).scalar()
+        self._let_go(connection)
+        taken = self.dialect.fence_of(
+            connection.execute(
+                self.statements.take,
+                {
+                    **values,
+                    "deaths": answer.deaths,
+                    "reentry": int(is_reentry(entry, claim)),
+                    "old_fence": entry.fence,
+                    "old_attempt": entry.attempt,
+                    "old_state": int(entry.state),
+                },
+            )
+        )
         if taken is not None:
             return replace(answer, fence=taken)
         _, answer = self.meet_on(connection, claim)
         return answer if isinstance(answer, Refused) else Refused(entry=None)
+
+    def _let_go(self, connection: Connection) -> None:
+        """Between reading an entry and taking it as it was read."""
+        self.dialect.let_go(connection)
 
     def meet_on(self, connection: Connection, claim: Claim) -> tuple[Entry | None, Granted | Refused]:
         """The entry that stands where this claim could not be inserted, and what the domain says of the two.
@@ -140,9 +148,11 @@ class SqlLedger(StepRecords):
         return kept
 
     def _renew_on(self, connection: Connection, held: Sequence[Renewal]) -> frozenset[bytes]:
-        renewals = renewal_values(held, as_arrays=self.dialect.takes_arrays)
-        answers = [connection.execute(self.statements.renew, values).scalars() for values in renewals]
-        return frozenset(bytes(attempt) for answer in answers for attempt in answer)
+        renewals = renewal_values(held, lists=self.dialect.lists)
+        answers = [connection.execute(self.statements.renew, values) for values in renewals]
+        if self.statements.renewed is not None:
+            answers = [connection.execute(self.statements.renewed, values) for values in renewals]
+        return frozenset(bytes(attempt) for answer in answers for attempt in answer.scalars())
 
     def follow(self, entry: Entry, identity: bytes) -> Following:
         """See `ports.LedgerStore.follow`."""
@@ -163,7 +173,7 @@ class SqlLedger(StepRecords):
 
         def poison(connection: Connection) -> bool:
             values = {**held_values(entry), "seen": int(entry.state), "lock": lock_of(entry.digest)}
-            if connection.execute(self.statements.poison, values).rowcount != 1:
+            if not self._won(connection, self.statements.poison, values):
                 return False
             connection.execute(self.statements.hold, message_values(entry.digest, message))
             return True
@@ -276,12 +286,21 @@ class SqlLedger(StepRecords):
         """Whether this attempt's outcome is committed; None while somebody still holds the key (rule 10)."""
         try:
             with self._transaction(wait=CLAIM_WAIT) as connection:
-                if not connection.execute(self.statements.lock, {"lock": lock_of(digest)}).scalar():
+                if not connection.execute(self.statements.lock, {"lock": lock_of(digest), "digest": digest}).scalar():
                     return None
                 entry, _ = self.entry_on(connection, digest)
                 return entry is not None and entry.attempt == attempt and entry.state is state
         except Locked:
             return None
+
+    def _won(self, connection: Connection, statement: Any, values: dict[str, Any]) -> bool:
+        """Write one row, if nobody holds it."""
+        try:
+            return bool(connection.execute(statement, values).rowcount == 1)
+        except DBAPIError as error:
+            if self.dialect.at_once and self.dialect.is_busy(error):
+                return False
+            raise
 
     def _entries(self, statement: Any, values: dict[str, Any]) -> list[Entry]:
         return self._looked(lambda connection: [entry_of(row) for row in connection.execute(statement, values)])

@@ -1,8 +1,9 @@
 """Between rows and the domain's values."""
 
+import json
 from collections.abc import Sequence
 from hashlib import blake2b
-from typing import Any
+from typing import Any, Literal
 
 from effectonce.domain.claims import Claim, Entry, Granted, Outcome, State
 from effectonce.ports import Renewal
@@ -74,9 +75,11 @@ def message_values(digest: bytes, message: bytes) -> dict[str, Any]:
     return {"digest": digest, "message": message, "mark": blake2b(message, digest_size=16).digest()}
 
 
-def renewal_values(held: Sequence[Renewal], *, as_arrays: bool) -> list[dict[str, Any]]:
+def renewal_values(held: Sequence[Renewal], *, lists: Literal["arrays", "json", "none"]) -> list[dict[str, Any]]:
     """The parameters of a renewal: all at once, or one set for each."""
-    if not as_arrays:
+    if lists == "json":
+        return [{"renewals": json.dumps([_in_json(renewal) for renewal in held])}]
+    if lists == "none":
         return [{**held_values(renewal), "lease_ms": round(renewal.lease * 1000)} for renewal in held]
     return [
         {
@@ -86,6 +89,15 @@ def renewal_values(held: Sequence[Renewal], *, as_arrays: bool) -> list[dict[str
             "leases": [round(renewal.lease * 1000) for renewal in held],
         }
     ]
+
+
+def _in_json(renewal: Renewal) -> dict[str, Any]:
+    return {
+        "digest": renewal.digest.hex(),
+        "fence": renewal.fence,
+        "attempt": renewal.attempt.hex(),
+        "lease_ms": round(renewal.lease * 1000),
+    }
 
 
 def held_values(held: Granted | Entry | Renewal) -> dict[str, Any]:

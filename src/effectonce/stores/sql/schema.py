@@ -1,13 +1,17 @@
 """Making the tables."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from sqlalchemy import Connection, inspect, select, text
 from sqlalchemy.schema import CreateSchema
 
 from effectonce.stores.sql.dialects import Dialect
+from effectonce.stores.sql.locked import Locked
 from effectonce.stores.sql.tables import VERSION, Tables
 
+_NAMED: Final = "effectonce"
 _ONE_AT_A_TIME: Final = 0x6566666563746F6E
 """The lock of those who create tables at one instant."""
 
@@ -17,9 +21,29 @@ def create_tables(connection: Connection, tables: Tables, dialect: Dialect) -> N
 
     Two processes may do it at once: SQLite's one writer, or a lock, puts them in a row.
     """
+    with _one_at_a_time(connection, dialect):
+        if dialect.name != "sqlite":
+            _create_schema(connection, tables.metadata.schema)
+        _create_missing(connection, tables)
+
+
+@contextmanager
+def _one_at_a_time(connection: Connection, dialect: Dialect) -> Iterator[None]:
+    """MariaDB's lock is the session's, since its definitions commit by themselves: it is let go after the last one."""
     if dialect.name == "postgresql":
         connection.execute(text("select pg_advisory_xact_lock(:lock)"), {"lock": _ONE_AT_A_TIME})
-        _create_schema(connection, tables.metadata.schema)
+    if dialect.name == "mariadb" and not connection.scalar(text("select get_lock(:lock, 30)"), {"lock": _NAMED}):
+        raise Locked
+    try:
+        yield
+        if dialect.name == "mariadb":
+            connection.exec_driver_sql("commit")
+    finally:
+        if dialect.name == "mariadb":
+            connection.scalar(text("select release_lock(:lock)"), {"lock": _NAMED})
+
+
+def _create_missing(connection: Connection, tables: Tables) -> None:
     tables.metadata.create_all(connection)
     if connection.execute(select(tables.meta.c.version)).first() is None:
         connection.execute(tables.meta.insert().values(version=VERSION))

@@ -13,8 +13,9 @@ from effectonce.stores.sql.dialects import Dialect
 from effectonce.stores.sql.step_statements import MINE, STEP_COLUMNS, StepStatements
 from effectonce.stores.sql.tables import CONTINUED, HANDED_OVER, HOLDS, NOT_KEPT, STEP_HOLDS, Tables
 
+
 _COLUMNS = (
-    "digest, key, state, fence, attempt, identity, task_id, fingerprint, lease_until, lease_ms, deaths, attempts, "
+    "digest, {key}, state, fence, attempt, identity, task_id, fingerprint, lease_until, lease_ms, deaths, attempts, "
     "retries, flags, result, since"
 )
 
@@ -30,80 +31,89 @@ class Statements:
     def __init__(self, dialect: Dialect, tables: Tables, quote: Callable[[Table], str]) -> None:
         entries, held, meta = quote(tables.entries), quote(tables.held), quote(tables.meta)
         steps = quote(tables.steps)
+        self._columns = _COLUMNS.format(key=dialect.key)
         self._add_claiming(entries, dialect)
         self._add_settling(entries, dialect)
+        self._add_renewing(entries, dialect)
         self._add_rescuing(entries, steps, dialect)
         self._add_holding(entries, held, dialect)
         self._add_looking(entries, dialect)
         self.steps = StepStatements(entries, steps, dialect)
         # Reads no row of the tables: fails when one or a column is missing.
         self.check = text(
-            f"select max(version) as version, (select count(*) from (select {_COLUMNS}, keep_until, keep_us, follower "
+            f"select max(version) as version, (select count(*) from (select {self._columns}, keep_until, keep_us, follower "
             f"from {entries} where 1 = 0) e) + (select count(*) from (select id, digest, mark, at, message "
             f"from {held} where 1 = 0) h) + (select count(*) from (select {STEP_COLUMNS}, mark from {steps} "
-            f"where 1 = 0) s) as rows from {meta}"
+            f"where 1 = 0) s) as none from {meta}"
         )
 
     def _add_claiming(self, entries: str, dialect: Dialect) -> None:
         clock, lock = dialect.clock, dialect.lock
         # The try-lock; primary key.
-        self.insert = _insert(entries, clock, lock)
+        self.insert = _insert(entries, dialect, lock)
         # The same, for the transaction of a body.
-        self.begin = _insert(entries, clock, f"{lock} and {dialect.mortal}")
+        self.begin = _insert(entries, dialect, f"{lock} and {dialect.mortal}")
         # The try-lock alone, for the transaction of a body whose claim is committed; primary key.
         self.resume = text(
             f"select {lock} and {dialect.mortal} and exists (select 1 from {entries} where {MINE} "
             f"and state = {CLAIMED}) as mine"
         )
         # The try-lock, which tells a holder that is gone from one with an open transaction; primary key.
-        self.meet = text(f"select {_COLUMNS}, {clock} as now, {lock} as free from {entries} where digest = :digest")
+        self.meet = text(
+            f"select {self._columns}, {clock} as now, {lock} as free from {entries} "
+            f"where digest = :digest{dialect.shared}"
+        )
         self.lock = text(f"select {lock}")
         # No lock; no table of ours: what the database knows of its sessions.
         self.holder = None if dialect.holder is None else text(dialect.holder)
         # The try-lock, then the row's; primary key.
-        self.take = _take(entries, clock, lock)
+        self.take = _take(entries, dialect)
 
     def _add_settling(self, entries: str, dialect: Dialect) -> None:
         clock = dialect.clock
         # The row's lock; primary key. Also the entry that this transaction inserted as completed.
         self.complete = text(
-            f"update {entries} set state = :state, flags = :flags, result = :result, since = {clock}, "
+            f"{dialect.soon}update {entries} set state = :state, flags = :flags, result = :result, since = {clock}, "
             f"keep_until = {clock} + :keep_us where {MINE} and state in ({CLAIMED}, :inserted)"
         )
         # The row's lock; primary key.
         self.release = text(
-            f"update {entries} set state = {RELEASED}, deaths = case when :reset = 1 then 0 else deaths end, "
-            f"retries = :retries, {_since(clock, RELEASED)}, keep_until = {clock} + :keep_us "
+            f"{dialect.soon}update {entries} set {_since(clock, RELEASED)}, state = {RELEASED}, "
+            f"deaths = case when :reset = 1 then 0 else deaths end, retries = :retries, "
+            f"keep_until = {clock} + :keep_us "
             f"where {MINE} and state in ({CLAIMED}, {RELEASED})"
         )
         # The row's lock; primary key.
         self.follow = text(
-            f"update {entries} set follower = :follower where {MINE} and state = {CLAIMED} "
+            f"{dialect.soon}update {entries} set follower = :follower where {MINE} and state = {CLAIMED} "
             "and (follower is null or follower = :follower)"
         )
         # No lock; primary key.
         self.is_followed = text(f"select 1 from {entries} where {MINE} and state = {CLAIMED}")
-        # Row locks; primary key.
-        self.renew = (_renew_all if dialect.takes_arrays else _renew_one)(entries, clock)
         # The row's lock; primary key.
         self.mark_continued = text(
-            f"update {entries} set flags = flags | {CONTINUED} "
+            f"{dialect.soon}update {entries} set flags = flags | {CONTINUED} "
             f"where digest = :digest and attempt = :attempt and state in ({ENDED})"
         )
         # The row's lock; primary key.
         self.mark_unknown = text(
-            f"update {entries} set state = {UNKNOWN}, keep_until = null, {_since(clock, UNKNOWN)} "
+            f"{dialect.soon}update {entries} set {_since(clock, UNKNOWN)}, state = {UNKNOWN}, keep_until = null "
             "where digest = :digest and attempt = :attempt"
         )
 
+    def _add_renewing(self, entries: str, dialect: Dialect) -> None:
+        # Row locks; primary key.
+        self.renew = (_renew_all if dialect.lists == "arrays" else _renew_one)(entries, dialect.clock)
+        # Where `renew` gives no attempts back: asks for them, in the same transaction.
+        self.renewed: TextClause | None = None
+
     def _add_rescuing(self, entries: str, steps: str, dialect: Dialect) -> None:
         clock = dialect.clock
-        skip = " for update skip locked" if dialect.takes_arrays else ""
         # The try-locks, so that holders with an open transaction are passed over; the index of claims.
         self.overdue = text(
-            f"select {_COLUMNS}, {clock} as now from {entries} where state = {CLAIMED} "
+            f"select {self._columns}, {clock} as now from {entries} where state = {CLAIMED} "
             f"and lease_until < {dialect.moment} and lease_until < {clock} - lease_ms * 1000 "
-            f"and {dialect.lock_of_row} order by lease_until limit :limit{skip}"
+            f"and {dialect.lock_of_row} order by lease_until limit :limit{dialect.skip_locked}"
         )
         # `domain.steps.waits_for_a_person`.
         waits = (
@@ -123,20 +133,25 @@ class Statements:
         # The try-lock, then the row's: a holder with an open transaction is alive, whatever its lease says;
         # primary key.
         self.poison = text(
-            f"update {entries} set state = {POISONED}, keep_until = null, {_since(clock, POISONED)} where {MINE} "
+            f"{dialect.at_once}update {entries} set {_since(clock, POISONED)}, state = {POISONED}, keep_until = null "
+            f"where {MINE} "
             f"and (state = {POISONED} or (state in ({CLAIMED}, {RELEASED}) and state = :seen)) and {dialect.lock}"
         )
         # No lock of the entry; its primary key, and the index of held messages.
         self.hold = text(
-            f"insert into {held} (digest, mark, at, message) select :digest, :mark, {clock}, :message "
-            f"where exists (select 1 from {entries} where digest = :digest and state in ({UNKNOWN}, {POISONED})) "
-            "on conflict (digest, mark) do nothing"
+            dialect.insert_new(
+                held,
+                "digest, mark, at, message",
+                f"select :digest, :mark, {clock}, :message "
+                f"where exists (select 1 from {entries} where digest = :digest and state in ({UNKNOWN}, {POISONED}))",
+                unique="digest, mark",
+            )
         )
         # No lock; the index of held messages.
         self.held = text(f"select message from {held} where digest = :digest order by id")
 
     def _add_looking(self, entries: str, dialect: Dialect) -> None:
-        seen = f"select {_COLUMNS}, {dialect.clock} as now from {entries}"
+        seen = f"select {self._columns}, {dialect.clock} as now from {entries}"
         # No lock; primary key.
         self.read = text(f"{seen} where digest = :digest")
         # No lock; primary key, in its order.
@@ -144,32 +159,38 @@ class Statements:
             f"{seen} where digest > :after and (:state = 0 or state = :state) order by digest limit :limit"
         )
         # No lock; reads the whole table: for people.
-        self.find = text(f"{seen} where key = :key or digest = :digest limit 100")
+        self.find = text(f"{seen} where {dialect.key} = :key or digest = :digest limit 100")
         self.counts = text(f"select state, count(*) from {entries} group by state")
 
 
-def _insert(entries: str, clock: str, condition: str) -> TextClause:
+def _insert(entries: str, dialect: Dialect, condition: str) -> TextClause:
     """Insert an entry; no row when *condition* is false or an entry stands."""
-    return text(
-        f"insert into {entries} (digest, key, state, fence, attempt, identity, task_id, fingerprint, lease_until, "
-        "lease_ms, deaths, attempts, retries, flags, since, keep_until, keep_us) "
-        f"select :digest, :key, :state, c.now, :attempt, :identity, :task_id, :fingerprint, c.now + :lease_us, "
-        f":lease_ms, 0, 1, :retries, :flags, c.now, c.now + :kept_us, :keep_us from (select {clock} as now) c "
-        f"where {condition} on conflict (digest) do nothing returning fence"
+    columns = (
+        f"digest, {dialect.key}, state, fence, attempt, identity, task_id, fingerprint, lease_until, "
+        "lease_ms, deaths, attempts, retries, flags, since, keep_until, keep_us"
     )
+    values = (
+        f"select :digest, :key, :state, {dialect.new_fence('c.now')}, :attempt, :identity, :task_id, :fingerprint, "
+        "c.now + :lease_us, :lease_ms, 0, 1, :retries, :flags, c.now, c.now + :kept_us, :keep_us "
+        f"from (select {dialect.clock} as now) c where {condition}"
+    )
+    statement = dialect.insert_new(entries, columns, values, unique="digest")
+    return text(f"{dialect.at_once}{statement}{dialect.returning_fence}")
 
 
-def _take(entries: str, clock: str, lock: str) -> TextClause:
+def _take(entries: str, dialect: Dialect) -> TextClause:
     """Take a standing entry as it was read."""
+    clock = dialect.clock
+    fence = dialect.new_fence(f"case when fence + 1 > {clock} then fence + 1 else {clock} end")
     return text(
-        f"update {entries} set state = {CLAIMED}, "
-        f"fence = case when fence + 1 > {clock} then fence + 1 else {clock} end, attempt = :attempt, "
+        f"{dialect.at_once}update {entries} set state = {CLAIMED}, fence = {fence}, attempt = :attempt, "
         "identity = :identity, task_id = :task_id, fingerprint = :fingerprint, "
         f"lease_until = {clock} + :lease_us, lease_ms = :lease_ms, deaths = :deaths, attempts = attempts + 1, "
         f"retries = :retries, flags = :flags, follower = null, result = null, since = {clock}, keep_until = null, "
         "keep_us = :keep_us "
         "where digest = :digest and fence = :old_fence and attempt = :old_attempt and state = :old_state "
-        f"and (state <> {CLAIMED} or :reentry = 1 or lease_until <= {clock}) and {lock} returning fence"
+        f"and (state <> {CLAIMED} or :reentry = 1 or lease_until <= {clock}) and {dialect.lock}"
+        f"{dialect.returning_fence}"
     )
 
 
@@ -193,7 +214,10 @@ def _renew_one(entries: str, clock: str) -> TextClause:
 
 
 def _since(clock: str, state: int) -> str:
-    """A state that is written again began when it was first written."""
+    """A state that is written again began when it was first written.
+
+    Stands before the state itself: MariaDB carries assignments out one after the other.
+    """
     return f"since = case when state = {state} then since else {clock} end"
 
 

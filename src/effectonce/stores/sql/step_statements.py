@@ -19,12 +19,12 @@ class StepStatements:
 
     def __init__(self, entries: str, steps: str, dialect: Dialect) -> None:
         clock = dialect.clock
-        mine = f"select 1 from {entries} where {MINE} and state = {State.CLAIMED:d} {dialect.share}"
+        mine = f"{dialect.soon}select 1 from {entries} where {MINE} and state = {State.CLAIMED:d} {dialect.share}"
         # The entry's row, shared; its primary key.
         self.mine = text(mine)
         # The same, and the step's row; primary keys. No row when fenced, or when this attempt has begun it before.
         self.begin = text(
-            f"insert into {steps} (digest, mark, name, attempt, fence, began, flags) "
+            f"{dialect.soon}insert into {steps} (digest, mark, name, attempt, fence, began, flags) "
             f"select :digest, :mark, :name, :attempt, :fence, {clock}, :flags from {entries} "
             f"where {MINE} and state = {State.CLAIMED:d} and not exists (select 1 from {steps} s "
             f"where s.digest = :digest and s.mark = :mark) {dialect.share}"

@@ -1,6 +1,7 @@
 """The tables. Columns stand widest first, so that no row is padded; an ordinary entry has 250 bytes with its index."""
 
 from dataclasses import dataclass
+from typing import Any, Final
 
 from sqlalchemy import (
     BigInteger,
@@ -14,6 +15,7 @@ from sqlalchemy import (
     Text,
     text,
 )
+from sqlalchemy.dialects.mysql import BINARY, LONGBLOB, MEDIUMTEXT, VARBINARY
 
 VERSION = 1
 """Of the schema; a ledger with a smaller one is refused until it is upgraded."""
@@ -23,6 +25,22 @@ CONTINUED, HANDED_OVER, NOT_KEPT, HOLDS = 1, 2, 4, 8
 
 STEP_HOLDS, STEP_NOT_KEPT, STEP_SKIPPED = 1, 2, 4
 """Bits of a step's *flags*."""
+
+_MARIADB: Final = ("mariadb", "mysql")
+
+DIGEST: Final = LargeBinary(16).with_variant(BINARY(16), *_MARIADB)
+"""Exactly sixteen bytes, and usable in an index everywhere."""
+
+IDENTITY: Final = LargeBinary(16).with_variant(VARBINARY(16), *_MARIADB)
+SHORT: Final = LargeBinary(8).with_variant(VARBINARY(8), *_MARIADB)
+BYTES: Final = LargeBinary().with_variant(LONGBLOB(), *_MARIADB)
+"""Any number of bytes; in no index."""
+
+WORDS: Final = Text().with_variant(MEDIUMTEXT(charset="utf8mb4", collation="utf8mb4_nopad_bin"), *_MARIADB)
+"""Text of any length, compared letter by letter; in no index."""
+
+ROWS_WITH_LOCKS: Final[dict[str, Any]] = {f"{name}_engine": "InnoDB" for name in _MARIADB}
+"""The options of every table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,28 +71,35 @@ def tables(schema: str | None) -> Tables:
         Column("deaths", SmallInteger, nullable=False),
         Column("attempts", Integer, nullable=False),
         Column("retries", Integer, nullable=False),
-        Column("digest", LargeBinary(16), primary_key=True),
-        Column("identity", LargeBinary(16), nullable=False),
-        Column("attempt", LargeBinary(8), nullable=False),
-        Column("fingerprint", LargeBinary, nullable=False),
-        Column("task_id", Text, nullable=False),
-        Column("key", Text, nullable=False),
-        Column("follower", LargeBinary(16)),
-        Column("result", LargeBinary),
+        Column("digest", DIGEST, primary_key=True),
+        Column("identity", IDENTITY, nullable=False),
+        Column("attempt", SHORT, nullable=False),
+        Column("fingerprint", BYTES, nullable=False),
+        Column("task_id", WORDS, nullable=False),
+        Column("key", WORDS, nullable=False),
+        Column("follower", IDENTITY),
+        Column("result", BYTES),
+        **ROWS_WITH_LOCKS,
     )
     _partial("effectonce_claimed", entries, "state = 1")
     held = Table(
         "effectonce_held",
         metadata,
         Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
-        Column("digest", LargeBinary(16), nullable=False),
-        Column("mark", LargeBinary(16), nullable=False),
+        Column("digest", DIGEST, nullable=False),
+        Column("mark", DIGEST, nullable=False),
         Column("at", BigInteger, nullable=False),
-        Column("message", LargeBinary, nullable=False),
+        Column("message", BYTES, nullable=False),
         Index("effectonce_held_once", "digest", "mark", unique=True),
+        **ROWS_WITH_LOCKS,
+    )
+    meta = Table(
+        "effectonce_meta",
+        metadata,
+        Column("version", Integer, primary_key=True, autoincrement=False),
+        **ROWS_WITH_LOCKS,
     )
     steps = _steps(metadata)
-    meta = Table("effectonce_meta", metadata, Column("version", Integer, primary_key=True))
     return Tables(metadata, entries, held, steps, meta)
 
 
@@ -86,15 +111,19 @@ def _steps(metadata: MetaData) -> Table:
         Column("began", BigInteger, nullable=False),
         Column("ended", BigInteger),
         Column("flags", SmallInteger, nullable=False),
-        Column("digest", LargeBinary(16), primary_key=True),
-        Column("mark", LargeBinary(16), primary_key=True),
-        Column("attempt", LargeBinary(8), nullable=False),
-        Column("name", Text, nullable=False),
-        Column("result", LargeBinary),
+        Column("digest", DIGEST, primary_key=True),
+        Column("mark", DIGEST, primary_key=True),
+        Column("attempt", SHORT, nullable=False),
+        Column("name", WORDS, nullable=False),
+        Column("result", BYTES),
+        **ROWS_WITH_LOCKS,
     )
 
 
 def _partial(name: str, entries: Table, where: str) -> None:
-    """An index over claims only: a completed entry, which is nearly all of them, is not in it."""
+    """An index over claims only: a completed entry, which is nearly all of them, is not in it.
+
+    MariaDB has no such index and keeps all in it; there the state must stand before the time.
+    """
     condition = text(where)
-    Index(name, entries.c.lease_until, postgresql_where=condition, sqlite_where=condition)
+    Index(name, entries.c.state, entries.c.lease_until, postgresql_where=condition, sqlite_where=condition)

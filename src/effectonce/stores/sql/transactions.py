@@ -19,6 +19,7 @@ from effectonce.stores.sql.dialects import dialect_of
 from effectonce.stores.sql.escapes import exempt
 from effectonce.stores.sql.forks import ForkGate
 from effectonce.stores.sql.locked import Locked
+from effectonce.stores.sql.mariadb_statements import MariaDBStatements
 from effectonce.stores.sql.schema import create_tables
 from effectonce.stores.sql.source import Source
 from effectonce.stores.sql.statements import Statements
@@ -66,7 +67,8 @@ class ShortTransactions:
     def _unchecked(self) -> Statements:
         if self._made is None:
             quote = self.source.engine.dialect.identifier_preparer.format_table
-            self._made = Statements(self.dialect, self._tables, quote)
+            kind = MariaDBStatements if self.dialect.name == "mariadb" else Statements
+            self._made = kind(self.dialect, self._tables, quote)
         return self._made
 
     def _get_ready(self) -> None:
@@ -82,6 +84,9 @@ class ShortTransactions:
     def _check_tables(self) -> None:
         def look() -> int | None:
             with self._reading() as connection:
+                unfit = self.dialect.check_server(connection)
+                if unfit:
+                    raise LedgerUnavailable(ledger=self.name, reason=unfit)
                 version: int | None = connection.execute(self._unchecked.check).scalar()
                 return version
 
@@ -179,7 +184,7 @@ class ShortTransactions:
     def _begun(self) -> Iterator[Connection]:
         with self.source.engine.connect() as connection:
             self.dialect.see_commits(connection)
-            with exempt(), connection.begin():
+            with exempt(), connection.get_transaction() or connection.begin():
                 yield connection
 
     def _outside_forks(self) -> AbstractContextManager[None]:
@@ -188,6 +193,7 @@ class ShortTransactions:
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
         with self._outside_forks(), self.errors(), self.source.engine.connect() as connection:
+            self.dialect.read_past(connection)
             yield connection
             connection.rollback()
 

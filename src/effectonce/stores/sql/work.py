@@ -100,6 +100,8 @@ class SqlWork:
         try:
             with exempt():
                 self._open()
+                if self._own_transaction:
+                    ledger.dialect.limit_silence(self.connection, self._claim.longest_silence)
                 if self._committed is not None:
                     return self._lock_only(self._committed)
                 return self._insert()
@@ -145,13 +147,13 @@ class SqlWork:
 
     def _lock_only(self, granted: Granted) -> Granted | Refused:
         values = {**held_values(granted), "lock": lock_of(granted.digest), **self._silence}
-        mine = self.connection.execute(self._ledger.statements.resume, values).scalar()
-        return granted if mine else Refused(entry=None)
+        result = self.connection.execute(self._ledger.statements.resume, values)
+        return granted if self._ledger.dialect.is_mine(result) else Refused(entry=None)
 
     def _insert(self) -> Granted | Refused:
         claim = self._claim
         values = {**claim_values(claim, state=State.COMPLETED, keep=self._keep), **self._silence}
-        fence = self.connection.execute(self._ledger.statements.begin, values).scalar()
+        fence = self._ledger.dialect.fence_of(self.connection.execute(self._ledger.statements.begin, values))
         if fence is None:
             return self._met()
         return Granted(digest=claim.digest, attempt=claim.attempt, fence=fence, takeover=False, deaths=0, attempts=1)
@@ -179,6 +181,7 @@ class SqlWork:
         if (
             first
             and not self._may_be_gone
+            and not self._ledger.dialect.loses_quietly
             and outcome.state is State.COMPLETED
             and outcome.result is None
             and outcome.kept
@@ -193,6 +196,8 @@ class SqlWork:
         )
         if not done and self._may_be_gone:
             done = self._write_again(outcome)
+        if not done and first and self._ledger.dialect.loses_quietly:
+            raise Conflict
         crashpoints.crash_point("settle.after")
         return done
 
