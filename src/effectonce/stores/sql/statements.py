@@ -13,7 +13,6 @@ from effectonce.stores.sql.dialects import Dialect
 from effectonce.stores.sql.step_statements import MINE, STEP_COLUMNS, StepStatements
 from effectonce.stores.sql.tables import CONTINUED, HANDED_OVER, HOLDS, NOT_KEPT, STEP_HOLDS, Tables
 
-
 _COLUMNS = (
     "digest, {key}, state, fence, attempt, identity, task_id, fingerprint, lease_until, lease_ms, deaths, attempts, "
     "retries, flags, result, since"
