@@ -125,10 +125,16 @@ def _message(task: Any, request: Any) -> tuple[Any, Any, dict[str, Any]]:
     signature = task.signature_from_request(request, retries=request.retries, expires=None)
     options = {name: value for name, value in signature.options.items() if name not in _LEAKED}
     headers = {name: value for name, value in (request.headers or {}).items() if name not in _LEAKED}
-    for shown in ("argsrepr", "kwargsrepr"):
-        if request.get(shown) is not None:
-            options[shown] = request.get(shown)
-    return signature.args, signature.kwargs, {**options, "headers": headers}
+    return signature.args, signature.kwargs, {**options, **_unsigned(request), "headers": headers}
+
+
+def _unsigned(request: Any) -> dict[str, Any]:
+    """What Celery's own signature of a request leaves out (celery 5.7): how it is shown, packed and stored."""
+    told = {name: request.get(name) for name in ("argsrepr", "kwargsrepr", "compression")}
+    told["delivery_mode"] = (request.properties or {}).get("delivery_mode")
+    if request.correlation_id != request.id:
+        told["correlation_id"] = request.correlation_id
+    return {name: value for name, value in told.items() if value is not None}
 
 
 def kept_back(
