@@ -7,9 +7,9 @@ lockoptions := "--quiet --universal --python-version 3.11 --generate-hashes --no
 default:
     @"{{ just_executable() }}" --list
 
-# run the tests; arguments go to pytest: just test tests/unit -k key
+# run the tests, a file in one of two processes; arguments go to pytest: just test tests/unit -k key
 test *args:
-    "{{ bin }}"/python -m pytest {{ args }}
+    "{{ bin }}"/python -m pytest -n 2 --dist loadfile {{ args }}
 
 # everything that a change must pass
 check: format-check lint types layers test

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from kombu.messaging import Producer
 from kombu.pools import producers
-from kombu.serialization import dumps
+from kombu.serialization import dumps, registry
 
 from effectonce import crashpoints
 from effectonce.app import requests
@@ -97,10 +97,10 @@ def put_off(confirmed: Confirmed, task: Any, request: Any, *, delay: float) -> N
 
 
 def held_message(task: Any, request: Any) -> bytes:
-    """This delivery as bytes that can be sent again: name, arguments and options, in the app's task serializer."""
+    """This delivery as bytes that can be sent again: name, arguments and options, serialized as it came."""
     args, kwargs, options = _message(task, request)
     body = {"task": task.name, "args": args, "kwargs": kwargs, "options": options}
-    content_type, encoding, payload = dumps(body, serializer=task.app.conf.task_serializer)
+    content_type, encoding, payload = dumps(body, serializer=options.get("serializer") or task.app.conf.task_serializer)
     text = payload if isinstance(payload, bytes) else payload.encode("utf-8")
     return f"{content_type};{encoding}\n".encode() + text
 
@@ -129,9 +129,11 @@ def _message(task: Any, request: Any) -> tuple[Any, Any, dict[str, Any]]:
 
 
 def _unsigned(request: Any) -> dict[str, Any]:
-    """What Celery's own signature of a request leaves out (celery 5.7): how it is shown, packed and stored."""
+    """What Celery's own signature of a request leaves out (celery 5.7): how it is shown, written, packed and stored."""
     told = {name: request.get(name) for name in ("argsrepr", "kwargsrepr", "compression")}
-    told["delivery_mode"] = (request.properties or {}).get("delivery_mode")
+    properties = request.properties or {}
+    told["delivery_mode"] = properties.get("delivery_mode")
+    told["serializer"] = registry.type_to_name.get(properties.get("content_type"))
     if request.correlation_id != request.id:
         told["correlation_id"] = request.correlation_id
     return {name: value for name, value in told.items() if value is not None}

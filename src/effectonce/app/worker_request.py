@@ -3,6 +3,8 @@
 Celery 5.7 acknowledges a task whose child died after its SUCCESS was stored, and never counts its part of a chord: the
 chord hangs (hole H11). A guarded task may come back instead: its ledger knows that it is done, and the delivery
 goes on from there. So its request says that no success was stored.
+
+It also tells the body's process how the message was serialized, so that a copy can be made of it.
 """
 
 from typing import Any
@@ -14,6 +16,11 @@ from effectonce import crashpoints
 
 class ComesBack:
     """Mixed into the request class of a guarded task."""
+
+    def __init__(self, message: Any, *args: Any, **options: Any) -> None:
+        super().__init__(message, *args, **options)  # type: ignore[call-arg]
+        told: dict[str, Any] = self.request_dict  # type: ignore[attr-defined]
+        told["properties"] = {**(told.get("properties") or {}), "content_type": message.content_type}
 
     def _success_was_stored(self) -> bool:
         return False

@@ -10,6 +10,7 @@ from kombu.message import Message
 
 from effectonce import EffectOnce, Leased
 from effectonce.app.copies import put_off
+from effectonce.app.worker_request import guarded_request
 
 WRITTEN_BY_THE_BROKER = {"delivery_tag"}
 NOT_THE_SAME = {"expires", "expiration", "effectonce_deferrals"}
@@ -51,7 +52,7 @@ def carried(once: EffectOnce, app: Celery) -> Callable[..., tuple[Message, Messa
     def carry(**options: Any) -> tuple[Message, Message]:
         app.tasks["work"].apply_async((1,), link=app.tasks["work"].s(2), **options)
         message = taken()
-        request = Request(message, app=app, task=app.tasks["work"])._context
+        request = guarded_request(Request)(message, app=app, task=app.tasks["work"])._context
         request.called_directly = False
         put_off(once.confirmed, app.tasks["work"], request, delay=0)
         return message, taken()
