@@ -28,7 +28,7 @@ _CLAIMS: Final = {
     "setnx",
     "merge",
 }
-_GUARD_WORDS: Final = {
+GUARD_WORDS: Final = {
     "claim",
     "claims",
     "claimed",
@@ -51,6 +51,7 @@ _GUARD_WORDS: Final = {
     "duplicate",
     "upsert",
 }
+LOCK_WORDS: Final = {"acquire", "lock", "locked", "lease", "mutex", "semaphore"}
 _DUPLICATES: Final = re.compile(r"IntegrityError|UniqueViolation|DuplicateKey|AlreadyExists|UniqueConstraint")
 STATE_WORDS: Final = {
     "status",
@@ -82,32 +83,40 @@ _SQL: Final = re.compile(
 )
 
 
-def is_answered(task: Task, survey: Survey) -> bool:
-    """Tell whether *task* or something that it reaches asks whether the work is done already."""
-    return task.is_guarded or task.is_unique or any(has_guard(function) for function in survey.bodies(task))
+def is_answered(task: Task, survey: Survey, *, by_locks: bool = True) -> bool:
+    """Tell whether *task* or something that it reaches asks whether the work is done already.
+
+    A lock counts unless *by_locks* is off: it keeps two runs apart, and knows nothing of a run that has ended.
+    """
+    if task.is_guarded or (task.is_unique and by_locks):
+        return True
+    return any(has_guard(function, by_locks=by_locks) for function in survey.bodies(task))
 
 
-def has_guard(function: Function) -> bool:
+def has_guard(function: Function, *, by_locks: bool = True) -> bool:
     """Tell whether the body of *function* asks about earlier work."""
-    return any(_is_guard(step) for step in function.steps) or any(
-        words(name) & _GUARD_WORDS for name, _ in function.decorators
-    )
+    counted = GUARD_WORDS if by_locks else GUARD_WORDS - LOCK_WORDS
+    if any(words(name) & counted for name, _ in function.decorators):
+        return True
+    return any(_is_guard(step, counted, by_locks=by_locks) for step in function.steps)
 
 
-def _is_guard(step: Step) -> bool:
+def _is_guard(step: Step, counted: set[str], *, by_locks: bool) -> bool:
     match step.node:
         case ast.Call():
-            return is_claim(step) or _asks_state(step)
+            if not by_locks and any(each.arg == "nx" for each in step.call.keywords):
+                return False
+            return is_claim(step, counted) or _asks_state(step)
         case ast.If() as branch:
             return _tests_state(branch.test)
         case _:
             return any(catches_duplicate(frame.node) for frame in step.frames(Kind.EXCEPT))
 
 
-def is_claim(step: Step) -> bool:
+def is_claim(step: Step, counted: set[str] | None = None) -> bool:
     """Tell whether a call claims the work, or hands the receiver a key."""
     word = last(step.name).removesuffix("()")
-    if word in _CLAIMS or words(word) & _GUARD_WORDS:
+    if word in _CLAIMS or words(word) & (GUARD_WORDS if counted is None else counted):
         return True
     if any(_names_key(each) for each in step.call.keywords):
         return True
@@ -129,9 +138,9 @@ def _asks_state(step: Step) -> bool:
 
 def _tests_state(test: ast.expr) -> bool:
     for node in ast.walk(test):
-        if isinstance(node, ast.Attribute) and words(node.attr) & (STATE_WORDS | _GUARD_WORDS):
+        if isinstance(node, ast.Attribute) and words(node.attr) & (STATE_WORDS | GUARD_WORDS):
             return True
-        if isinstance(node, ast.Name) and words(node.id) & (STATE_WORDS | _GUARD_WORDS):
+        if isinstance(node, ast.Name) and words(node.id) & (STATE_WORDS | GUARD_WORDS):
             return True
         if isinstance(node, ast.Attribute) and node.attr.startswith(("is_", "has_", "was_")):
             return True

@@ -91,3 +91,12 @@ def _called(call: ast.Call) -> str:
             return name
         case _:
             return ""
+
+
+def is_whole(name: str, survey: Survey) -> bool:
+    """Tell whether the project shows all of the model *name*: no base class comes from somewhere else."""
+    cls = survey.project.cls(name)
+    if cls is None:
+        return False
+    bases = survey.project.ancestors(cls)
+    return all(survey.project.cls(base) is not None or base.endswith(("models.Model", "db.Model")) for base in bases)

@@ -131,6 +131,11 @@ class Function:
                     out.setdefault(name, []).append(value)
         return out
 
+    def source_after(self, step: Step) -> str:
+        """The text of the body from the statement of *step* on."""
+        end = self.node.end_lineno or step.statement.lineno
+        return "\n".join(self.module.source.lines[step.statement.lineno - 1 : end])
+
     def found(self, node: ast.AST, message: str) -> Found:
         """Say *message* of *node* in this function."""
         return self.module.found(node, message)

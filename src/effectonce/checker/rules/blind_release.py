@@ -1,7 +1,9 @@
 """EO302: who deletes a lock without looking whose it is may delete the next holder's."""
 
 import ast
+import re
 from collections.abc import Iterator
+from typing import Final
 
 from effectonce.checker.findings import Family, Found, Severity
 from effectonce.checker.keyuses import is_store
@@ -11,6 +13,8 @@ from effectonce.checker.names import before, last
 from effectonce.checker.rule import Rule
 from effectonce.checker.survey import Survey
 from effectonce.checker.walk import Kind, Step
+
+_LOCKS: Final = re.compile("lock|mutex|running|progress", re.IGNORECASE)
 
 
 def check(survey: Survey) -> Iterator[Found]:
@@ -28,6 +32,8 @@ def check(survey: Survey) -> Iterator[Found]:
 
 
 def _releases(step: Step, lock: Lock, function: Function) -> bool:
+    if step.inside(Kind.EXCEPT) and not _LOCKS.search(_text(lock.key, function)):
+        return False  # a marker of what is done is taken back after a failure
     if step.index <= lock.step.index or last(step.name) not in {"delete", "unlink"} or not is_store(before(step.name)):
         return False
     return bool(step.call.args) and _text(step.call.args[0], function) == _text(lock.key, function)

@@ -1,0 +1,61 @@
+"""EO507: a send that raised may have arrived."""
+
+import ast
+from collections.abc import Iterator
+
+from effectonce.checker.findings import Family, Found, Severity
+from effectonce.checker.guards import is_answered
+from effectonce.checker.rule import Rule
+from effectonce.checker.sends import Send
+from effectonce.checker.survey import Survey
+from effectonce.checker.walk import Kind
+
+
+def check(survey: Survey) -> Iterator[Found]:
+    """Look for sends that are made again when they failed."""
+    for function, sends in survey.senders:
+        for send in sends:
+            answered = send.task is not None and is_answered(send.task, survey)
+            if send.is_deferred or answered or "task_id" in send.options:
+                continue
+            again = any(other is not send and _is_second(other, send) for other in sends)
+            if again or _in_retrying_loop(send):
+                yield function.found(
+                    send.step.call,
+                    "a send that fails may have reached the broker before its answer was lost; sent again it has "
+                    "another id, and the task runs twice",
+                )
+
+
+def _is_second(other: Send, send: Send) -> bool:
+    """Tell whether *other* stands in the `except` of the `try` that *send* stands in."""
+    if other.target != send.target:
+        return False
+    clauses = {id(frame.node) for frame in other.step.frames(Kind.EXCEPT)}
+    return any(
+        id(clause) in clauses
+        for frame in send.step.frames(Kind.TRY)
+        if isinstance(frame.node, ast.Try)
+        for clause in frame.node.handlers
+    )
+
+
+def _in_retrying_loop(send: Send) -> bool:
+    """Tell whether the send is tried in a loop that ends with its success."""
+    attempt = next((frame.node for frame in send.step.frames(Kind.TRY)), None)
+    loop = next((frame.node for frame in send.step.frames(Kind.LOOP)), None)
+    if not isinstance(attempt, ast.Try) or not isinstance(loop, ast.For | ast.While) or attempt not in loop.body:
+        return False
+    ends = any(isinstance(each, ast.Break | ast.Return) for each in [*attempt.body, *attempt.orelse])
+    goes_on = all(not isinstance(each.body[-1], ast.Raise | ast.Return | ast.Break) for each in attempt.handlers)
+    return ends and goes_on
+
+
+RULE = Rule(
+    code="EO507",
+    name="resend-on-exception",
+    severity=Severity.WARNING,
+    family=Family.SENDING,
+    summary="A send that failed is made again with another id",
+    check=check,
+)

@@ -1,0 +1,36 @@
+"""EO204: a retry is an exception, and rolls back what was written before it."""
+
+from collections.abc import Iterator
+
+from effectonce.checker.findings import Family, Found, Severity
+from effectonce.checker.rule import Rule
+from effectonce.checker.survey import Survey
+from effectonce.checker.transactions import atomic_frame, writes_before
+
+
+def check(survey: Survey) -> Iterator[Found]:
+    """Look for retries after a write in a transaction."""
+    for function, tasks in survey.reached:
+        if any(task.is_guarded for task in tasks):
+            continue
+        for step in function.calls:
+            if not step.name.endswith((".retry", "$task.retry")) or not step.name.startswith(("$task", "celery")):
+                continue
+            frame = atomic_frame(step)
+            write = next(writes_before(step, frame, function), None) if frame is not None else None
+            if write is not None:
+                yield function.found(
+                    step.call,
+                    f"the retry leaves the transaction with an exception, so what line {write.call.lineno} wrote is "
+                    "rolled back and the next try does not find it",
+                )
+
+
+RULE = Rule(
+    code="EO204",
+    name="retry-inside-transaction",
+    severity=Severity.WARNING,
+    family=Family.ACKS,
+    summary="A retry rolls back what the task wrote before it",
+    check=check,
+)

@@ -1,0 +1,45 @@
+"""EO310: celery-once and celery-singleton need options that they do not ask for."""
+
+import ast
+from collections.abc import Iterator
+
+from effectonce.checker.findings import Family, Found, Severity
+from effectonce.checker.rule import Rule
+from effectonce.checker.survey import Survey
+from effectonce.checker.tasks import Task
+
+
+def check(survey: Survey) -> Iterator[Found]:
+    """Look at the options of unique tasks."""
+    for task in survey.tasks:
+        for text in _wrong(task, survey):
+            yield task.module.found(task.node, f"task {task.short!r}: {text}")
+
+
+def _wrong(task: Task, survey: Survey) -> Iterator[str]:
+    if any(name.endswith("celery_singleton.Singleton") for name in task.base_names):
+        if task.retries:
+            yield "celery-singleton takes a retry for a second send and drops it, so the work is lost"
+        if not task.has("lock_expiry") and not survey.configuration.places("singleton_lock_expiry"):
+            yield "the lock of celery-singleton has no end without lock_expiry: a killed worker blocks it for ever"
+    if any(name.endswith("QueueOnce") for name in task.base_names) and not _has_timeout(task, survey):
+        yield "celery-once keeps the lock of a killed worker for an hour without a timeout, and refuses every send"
+
+
+def _has_timeout(task: Task, survey: Survey) -> bool:
+    found = task.expression("once")
+    if found is not None and isinstance(found[1], ast.Dict):
+        keys = {each.value for each in found[1].keys if isinstance(each, ast.Constant)}
+        if "timeout" in keys:
+            return True
+    return any("default_timeout" in module.source.text for module in survey.project.modules)
+
+
+RULE = Rule(
+    code="EO310",
+    name="unique-task-misconfigured",
+    severity=Severity.WARNING,
+    family=Family.LOCKS,
+    summary="A unique task of celery-once or celery-singleton lacks an option",
+    check=check,
+)
