@@ -40,6 +40,11 @@ def test_tasks_are_annotated_when_bound_and_the_first_answer_counts() -> None:
     assert "_first_match(anno, task)" in source(annotations.resolve_all)
 
 
+def test_the_apps_of_a_process_are_known() -> None:
+    app = Celery("known", set_as_current=False)
+    assert app in set(_state._get_active_apps())
+
+
 def test_autoretry_keeps_the_body_as_orig_run() -> None:
     assert "task._orig_run, task.run = task.run, run" in source(autoretry.add_autoretry_behaviour)
 

@@ -33,9 +33,9 @@ class DjangoHost:
         self.name = f"django://{alias}"
 
     @property
-    def migrate(self) -> str:
-        """The command that makes the tables."""
-        return f"manage.py migrate --database={self.alias}"
+    def hint(self) -> str:
+        """See `stores.sql.hosted.Host.hint`."""
+        return f"run manage.py migrate --database={self.alias}, with 'effectonce.contrib.django' in INSTALLED_APPS"
 
     @property
     def drivername(self) -> str:

@@ -17,6 +17,7 @@ from sqlalchemy import URL, Connection, Engine, NullPool, QueuePool, create_engi
 from sqlalchemy.exc import DBAPIError
 
 from effectonce.domain.claims import Claim, Granted
+from effectonce.errors import SchemaMissing
 from effectonce.ports import Work
 from effectonce.stores.sql.engines import check_engine
 from effectonce.stores.sql.hosted_work import HostedWork
@@ -65,6 +66,11 @@ class Host(Protocol):
     @property
     def drivername(self) -> str:
         """What SQLAlchemy calls the database and its driver; ValueError for one that cannot hold a ledger."""
+        ...
+
+    @property
+    def hint(self) -> str:
+        """How the tables are made."""
         ...
 
     @property
@@ -182,6 +188,12 @@ class HostedLedger(SqlLedger):
         if isinstance(cause, dialect.loaded_dbapi.Error):
             return DBAPIError(None, None, cause, connection_invalidated=False)
         return error
+
+    def _check_tables(self) -> None:
+        try:
+            super()._check_tables()
+        except SchemaMissing as error:
+            raise SchemaMissing(ledger=self.name, reason=f"{error.reason}; {self.host.hint}") from error
 
     @contextmanager
     def work(self, claim: Claim, *, granted: Granted | None, allow_escape: bool, keep: float | None) -> Iterator[Work]:
