@@ -4,12 +4,11 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from effectonce import crashpoints
 from effectonce.domain.claims import Claim, Granted
-from effectonce.errors import LedgerUnavailable, LedgerUnsuitable, TransactionEscaped
+from effectonce.errors import LedgerUnavailable, LedgerUnsuitable
 from effectonce.ports import Conflict
 from effectonce.stores.sql.dialects import CLAIM_WAIT
-from effectonce.stores.sql.escapes import Watch, exempt, watch_over
+from effectonce.stores.sql.escapes import exempt, watch_over
 from effectonce.stores.sql.locked import Locked
 from effectonce.stores.sql.work import CLOSED, SqlWork
 
@@ -71,11 +70,10 @@ class HostedWork(SqlWork):
             self._ledger.dialect.begin(self._connection, wait=CLAIM_WAIT)
 
     def _start_watch(self) -> None:
-        if self._allow_escape or self._block is None:
-            return
-        watch = self._watch = Watch(self.connection, self._claim.key, self._ledger.dialect, None)
-        self._in_body.enter_context(watch.body())
-        self._in_body.enter_context(self._block.watching(veto=watch.veto, notice=watch.notice))
+        super()._start_watch()
+        watch = self._watch
+        if watch is not None and self._block is not None:
+            self._in_body.enter_context(self._block.watching(veto=watch.veto, notice=watch.notice))
 
     def _check_registry(self) -> None:
         """Look at the host's own state first: what it has closed, the driver can no longer tell."""
@@ -100,25 +98,21 @@ class HostedWork(SqlWork):
         except Locked as error:
             raise LedgerUnavailable(ledger=self._ledger.name, reason="another writer holds it") from error
 
-    def commit(self) -> None:
-        """See `ports.Work.commit`; an error that is the body's own (a deferred constraint) comes as the host's."""
-        crashpoints.crash_point("commit.before")
-        self._in_doubt = False
-        block = self._block
+    def _commit(self) -> None:
+        """Commit the block; an error that is the body's own (a deferred constraint) comes as the host tells it."""
+        super()._commit()
+        block, ledger = self._block, self._ledger
         assert block is not None, "the work was not entered"  # noqa: S101 - a mistake of ours
         try:
-            with exempt(), self._own():
-                self._commit()
-                block.commit()
-        except (TransactionEscaped, LedgerUnavailable):
-            raise
+            block.commit()
         except Exception as error:
-            if self._ledger.is_conflict(error):
+            if ledger.is_conflict(error):
                 raise Conflict from error
-            if block.is_nested or not (self.is_broken or self._ledger.is_lost(error)):
-                raise
-            self._ask()
-        crashpoints.crash_point("commit.after")
+            told = ledger.driver_error(error)
+            if isinstance(told, DBAPIError) and (self.is_broken or ledger.is_lost(told)):
+                told.connection_invalidated = True
+                raise told from error
+            raise
 
     def rollback(self) -> None:
         """See `ports.Work.rollback`."""
