@@ -267,6 +267,25 @@ def test_a_conflict_runs_the_whole_body_again(once: EffectOnce, alias: str) -> N
     assert charges(alias) == [1]
 
 
+@pytest.mark.parametrize("alias", ["postgresql"], indirect=True)
+def test_a_conflict_at_the_commit_runs_the_whole_body_again(
+    once: EffectOnce, alias: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Under SERIALIZABLE the commit itself may be refused."""
+    turns: list[int] = []
+
+    @once.app.task(name="work", once=Transactional("k:{x}"))
+    def work(x: int) -> int:
+        turns.append(x)
+        Charge.objects.using(alias).create(order=x)
+        return len(turns)
+
+    plain = connections[alias]._commit
+    monkeypatch.setattr(connections[alias], "_commit", lambda: plain() if len(turns) > 1 else _raise_conflict(alias))
+    assert work(1) == 2
+    assert charges(alias) == [1]
+
+
 def _raise_conflict(alias: str) -> None:
     """The error that the loser of a conflict gets, as Django tells it."""
     driver = connections[alias].Database

@@ -119,7 +119,7 @@ class AtomicBlock:
                 self._drop()
                 return
             if ended and ended[0] is not None:
-                raise ended[0] from None
+                raise ended[0] from ended[0].__cause__  # whatever the broken connection said after it
             raise
         if ended != [None]:
             message = "the connection was closed before the commit"
