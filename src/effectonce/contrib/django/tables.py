@@ -52,7 +52,10 @@ def fields(table: TableFacts) -> list[tuple[str, Any]]:
     """Names and fields of a table's model."""
     keys = [column.name for column in table.columns if column.primary]
     found = [(column.name, _field(column, alone=len(keys) == 1)) for column in table.columns]
-    return found if len(keys) == 1 else [("pk", models.CompositePrimaryKey(*keys)), *found]
+    if len(keys) == 1:
+        return found
+    told = {"blank": True, "editable": False, "primary_key": True, "serialize": False}  # as Django itself notes it
+    return [("pk", models.CompositePrimaryKey(*keys, **told)), *found]
 
 
 def options(table: TableFacts) -> dict[str, Any]:

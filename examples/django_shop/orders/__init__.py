@@ -1,0 +1,1 @@
+"""Orders, and what is paid for them."""

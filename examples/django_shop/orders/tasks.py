@@ -1,0 +1,19 @@
+"""What is done after a request."""
+
+from celery import shared_task
+from django.db import transaction
+from orders.models import Order
+from receipts.tasks import send_receipt
+
+from effectonce import Transactional
+
+
+@shared_task(once=Transactional("charge:{order_id}"))
+def charge(order_id: int) -> str:
+    """Take the money: the payment, the order and the ledger's entry commit together, or none of them."""
+    order = Order.objects.select_for_update().get(pk=order_id)
+    order.payments.create(amount=order.total)
+    order.is_paid = True
+    order.save()
+    transaction.on_commit(lambda: send_receipt.delay(order.customer, order.pk))
+    return f"charged {order.total}"

@@ -1,0 +1,1 @@
+"""A reusable app: it sends receipts for whatever project installs it."""

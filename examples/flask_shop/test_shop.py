@@ -1,0 +1,65 @@
+"""Tests of the shop, on a database of their own."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+from flask import Flask
+from shop import create_app, create_tables
+from shop.extensions import db, once
+from shop.models import Order, Payment
+from shop.tasks import charge, send_receipt
+
+from effectonce import TransactionEscaped
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> Iterator[Flask]:
+    """A shop with one order."""
+    app = create_app(
+        SQLALCHEMY_DATABASE_URI=f"sqlite:///{tmp_path / 'shop.sqlite'}",
+        CELERY={"broker_url": "memory://", "result_backend": "cache+memory://"},
+    )
+    create_tables(app)
+    with app.app_context():
+        db.session.add(Order(customer="ann@example.com", total=30))
+        db.session.commit()
+        yield app
+        once.ledger.close()
+        db.session.remove()
+        db.engine.dispose()
+
+
+def payments() -> list[int]:
+    return list(db.session.scalars(db.select(Payment.amount)))
+
+
+def test_a_message_that_comes_twice_is_charged_once(app: Flask) -> None:
+    assert [charge.apply((1,)).get() for _ in range(2)] == ["charged 30", "charged 30"]
+    assert payments() == [30]
+
+
+def test_a_charge_that_fails_leaves_nothing_and_can_be_made_later(app: Flask) -> None:
+    with patch("shop.tasks.Payment", side_effect=ValueError), pytest.raises(ValueError):  # noqa: PT011
+        charge(1)
+    assert payments() == []
+    assert charge(1) == "charged 30"
+
+
+def test_a_body_may_not_commit_its_session(app: Flask) -> None:
+    with patch("shop.tasks.Payment", side_effect=lambda **_: db.session.commit()), pytest.raises(TransactionEscaped):
+        charge(1)
+    assert payments() == []
+
+
+def test_a_receipt_is_sent_once_under_one_key(app: Flask) -> None:
+    assert send_receipt(1) == send_receipt(1)
+
+
+def test_an_order_is_charged_after_its_request_has_committed(app: Flask) -> None:
+    with patch("shop.tasks.charge.delay", side_effect=charge) as sent:
+        answer = app.test_client().post("/orders", data={"customer": "bob@example.com", "total": 7})
+    assert answer.status_code == 202
+    sent.assert_called_once_with(2)
+    assert payments() == [7]
