@@ -2,10 +2,10 @@
 
 from celery import shared_task
 from django.db import transaction
-from orders.models import Order
 from receipts.tasks import send_receipt
 
 from effectonce import Transactional
+from orders.models import Order
 
 
 @shared_task(once=Transactional("charge:{order_id}"))

@@ -6,11 +6,11 @@ from django.core import mail
 from django.core.management import call_command
 from django.db import connection
 from django.test import TestCase, TransactionTestCase
-from orders.models import Order, Payment
-from orders.tasks import charge
 from receipts.tasks import send_receipt
 
 from effectonce import TransactionEscaped
+from orders.models import Order, Payment
+from orders.tasks import charge
 
 
 class Charging(TestCase):

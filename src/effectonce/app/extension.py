@@ -61,8 +61,12 @@ class EffectOnce:
         self._keepers: dict[LedgerStore, Keeper] = {}
 
     def init_app(self, app: Any) -> None:
-        """Guard this app's tasks, those that are defined already too."""
+        """Guard this app's tasks, those that are defined already too.
+
+        An app factory calls it for each app that it makes, as tests do: the last one has its own ledger.
+        """
         celery = _celery_of(app)
+        self._forget_process()
         self._context = nullcontext if app is celery else getattr(app, "app_context", nullcontext)
         self.app = celery
         self._settings: Settings | None = None

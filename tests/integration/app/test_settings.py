@@ -91,3 +91,11 @@ def test_a_flask_app_that_carries_a_celery_app_is_taken(app: Celery) -> None:
     assert work(1) == 1
     with pytest.raises(SettingsInvalid, match="needs a Celery app"):
         EffectOnce(ledger="memory://").init_app(object())
+
+
+def test_an_app_that_is_made_anew_has_the_ledger_of_its_own_settings(make_app: Callable[..., Celery]) -> None:
+    """Factories call `init_app` of one module's EffectOnce for each app that they make."""
+    once = EffectOnce()
+    for name in ("first", "second"):
+        once.init_app(make_app(effectonce_ledger=f"memory://{name}"))
+        assert once.ledger.name == f"memory://{name}"
