@@ -40,8 +40,8 @@ class Statements:
         self.steps = StepStatements(entries, steps, dialect)
         # Reads no row of the tables: fails when one or a column is missing.
         self.check = text(
-            f"select max(version) as version, (select count(*) from (select {self._columns}, keep_until, keep_us, follower "
-            f"from {entries} where 1 = 0) e) + (select count(*) from (select id, digest, mark, at, message "
+            f"select max(version) as version, (select count(*) from (select {self._columns}, keep_until, keep_us, "
+            f"follower from {entries} where 1 = 0) e) + (select count(*) from (select id, digest, mark, at, message "
             f"from {held} where 1 = 0) h) + (select count(*) from (select {STEP_COLUMNS}, mark from {steps} "
             f"where 1 = 0) s) as none from {meta}"
         )
