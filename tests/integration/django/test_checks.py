@@ -44,7 +44,7 @@ def test_bad_settings_are_errors_one_each(guarded: Callable[..., EffectOnce]) ->
     assert "did you mean effectonce_lease_seconds" in found()[0][1]
 
 
-@pytest.mark.parametrize("ledger", ["django://nowhere", "mysql://host/database"])
+@pytest.mark.parametrize("ledger", ["django://nowhere", "oracle://host/database"])
 def test_a_ledger_that_cannot_be_opened_is_an_error(guarded: Callable[..., EffectOnce], ledger: str) -> None:
     once = guarded(ledger=ledger)
     assert [name for name, _ in found()] == ["effectonce.E002"]
