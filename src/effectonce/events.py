@@ -33,6 +33,10 @@ class Name(StrEnum):
     DELIVERY_LOST = "delivery.lost"
     LEDGER_LOST = "ledger.lost"
     LEDGER_FOUND = "ledger.found"
+    TERM_WON = "term.won"
+    TERM_LOST = "term.lost"
+    TICK_SENT = "tick.sent"
+    TICK_SKIPPED = "tick.skipped"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,6 +22,8 @@ _LEVELS: Final = {
     Name.EFFECT_DEFERRED: logging.INFO,
     Name.EFFECT_SKIPPED: logging.INFO,
     Name.LEDGER_FOUND: logging.INFO,
+    Name.TERM_WON: logging.INFO,
+    Name.TICK_SENT: logging.INFO,
     Name.EFFECT_POISONED: logging.ERROR,
     Name.EFFECT_UNKNOWN: logging.ERROR,
     Name.LEDGER_LOST: logging.ERROR,

@@ -12,6 +12,9 @@ from effectonce.errors import SettingsInvalid
 
 PREFIX: Final = "effectonce_"
 
+MISSED: Final = ("latest", "all", "skip")
+"""What may become of missed ticks; `effectonce.domain.ticks.Missed` says what each means."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
@@ -30,6 +33,9 @@ class Settings:
     renew_visibility: bool = True
     renew_at_most_seconds: float | None = 24 * 3600.0
     far_eta: str = "warn"
+    beat_scheduler: str | type[Any] = "celery.beat:PersistentScheduler"
+    beat_lease_seconds: float = 10.0
+    beat_missed: str = "latest"
 
 
 _LATER: Final = frozenset(
@@ -37,9 +43,6 @@ _LATER: Final = frozenset(
         "relay",
         "direct_url",
         "send_in_transaction",
-        "beat_scheduler",
-        "beat_lease_seconds",
-        "beat_missed",
     }
 )
 
@@ -141,6 +144,15 @@ def _count(value: Any) -> str | None:
     return None if fine else f"must be a whole number of at least 1, not {value!r}"
 
 
+def _scheduler(value: Any) -> str | None:
+    fine = isinstance(value, type) or (isinstance(value, str) and value)
+    return None if fine else f"must name a scheduler class, as module:Class, not {value!r}"
+
+
+def _missed(value: Any) -> str | None:
+    return None if value in MISSED else f"must be one of {', '.join(map(repr, MISSED))}, not {value!r}"
+
+
 def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
@@ -163,4 +175,7 @@ _CHECKS: Final[Mapping[str, Callable[[Any], str | None]]] = {
     "renew_visibility": _switch,
     "renew_at_most_seconds": _keep,
     "far_eta": _far_eta,
+    "beat_scheduler": _scheduler,
+    "beat_lease_seconds": _seconds,
+    "beat_missed": _missed,
 }

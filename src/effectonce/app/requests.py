@@ -14,6 +14,8 @@ AGAIN: Final = "effectonce_again"
 FENCE: Final = "effectonce_fence"
 DEFERRALS: Final = "effectonce_deferrals"
 PARENT: Final = "effectonce_parent"
+TICK: Final = "effectonce_tick"
+ENTRY: Final = "effectonce_entry"
 
 _FLAGGING: Final = frozenset({"redis", "amqp"})
 

@@ -7,11 +7,15 @@ from typing import Any, Final
 
 import click
 
-from effectonce.cli import tables
+from effectonce.app.beat.scheduler import store_of
+from effectonce.cli import beats, tables
 from effectonce.domain.claims import Entry, State
 from effectonce.errors import EffectOnceError, LedgerUnavailable
 
 NOT_FOUND: Final = 3
+
+RECENT: Final = 10_000
+"""Ticks that ``beat`` looks at to find the last one of each entry."""
 
 _as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 
@@ -119,6 +123,22 @@ def show(extension: Any, *, key: str, as_json: bool) -> None:
         return
     for entry in found:
         click.echo(tables.card(entry, held=len(extension.ledger.held(entry.digest))))
+
+
+@once.command()
+@click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="How many ticks at most.")
+@_as_json
+@click.pass_obj
+@_plain_errors
+def beat(extension: Any, *, limit: int, as_json: bool) -> None:
+    """Say which beat leads and since when, and show the next, the last and the missed ticks."""
+    schedule = store_of(extension)
+    seats, recent = schedule.seats(), schedule.recent(limit=RECENT)
+    click.echo(
+        json.dumps(beats.facts(seats, recent, limit=limit), indent=2)
+        if as_json
+        else beats.page(seats, recent, limit=limit)
+    )
 
 
 def _print(entries: Sequence[Entry], *, as_json: bool) -> None:

@@ -99,8 +99,9 @@ class KeySource:
         parent: str | None,
         message_id: str | None,
         http: str | None,
+        entry: str | None = None,
     ) -> Key:
-        """The key of one call.
+        """The key of one call; *entry* names the schedule's entry that *tick* is an instant of.
 
         Raises KeyMissing when nothing names its effect, KeyInvalid when a part of its name cannot, and TypeError, as
         the body would, for arguments that do not fit.
@@ -116,7 +117,7 @@ class KeySource:
         elif http is not None:
             text, encoded = self._from_http(http, self.fingerprint(args, kwargs))
         elif tick is not None:
-            text, encoded = self._from_header("tick", tick)
+            text, encoded = self._from_header("tick", tick if entry is None else entry)
         else:
             text, encoded = self._from_header("parent", parent)
         if not self._policy.each_tick_its_own:

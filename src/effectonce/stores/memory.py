@@ -17,6 +17,7 @@ from effectonce.domain.claims import Claim, Entry, Granted, Outcome, Refused, St
 from effectonce.domain.following import Following
 from effectonce.domain.steps import End, Step, waits_for_a_person
 from effectonce.ports import Renewal
+from effectonce.stores.memory_schedule import MemorySchedule
 
 _OPEN = frozenset({State.CLAIMED, State.RELEASED})
 _ENDED = frozenset({State.COMPLETED, State.FAILED})
@@ -53,6 +54,7 @@ class MemoryLedger:
         self._clock = clock or _steady_clock()
         self._lock = threading.Lock()
         self._records: dict[bytes, _Record] = {}
+        self._schedule = MemorySchedule(self.name, self._clock)
 
     @classmethod
     def named(cls, name: str) -> "MemoryLedger":
@@ -64,6 +66,11 @@ class MemoryLedger:
     def name(self) -> str:
         """Its URL."""
         return f"memory://{self._name}"
+
+    @property
+    def schedule(self) -> MemorySchedule:
+        """Terms and ticks, in the same memory."""
+        return self._schedule
 
     def claim(self, claim: Claim) -> Granted | Refused:
         """Grant as `admit` says."""

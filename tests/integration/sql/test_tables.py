@@ -14,7 +14,8 @@ from effectonce.testing.conformance.crowds import at_once
 from effectonce.testing.conformance.scene import granted, new_claim
 from tests.integration.sql.scene import NONE, carried_out
 
-TABLES = {"effectonce_entries", "effectonce_held", "effectonce_meta", "effectonce_steps"}
+NAMES = ("entries", "held", "meta", "steps", "terms", "ticks")
+TABLES = {f"effectonce_{name}" for name in NAMES}
 
 ASKED: dict[str, Callable[[SqlLedger], object]] = {
     "claim": lambda ledger: ledger.claim(new_claim()),

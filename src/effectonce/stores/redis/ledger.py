@@ -18,6 +18,7 @@ from effectonce.ports import Renewal
 from effectonce.stores.redis import layout
 from effectonce.stores.redis.connection import open_client, public_name
 from effectonce.stores.redis.layout import Keys
+from effectonce.stores.redis.schedule import RedisSchedule
 from effectonce.stores.redis.scripts import Scripts
 
 BATCH: Final = 500
@@ -36,6 +37,7 @@ class RedisLedger:
         self._keys = Keys(prefix)
         self._scripts = Scripts(client)
         self._name = name
+        self._schedule: RedisSchedule | None = None
 
     @classmethod
     def open(cls, source: str | redis.Redis, *, prefix: str = "effectonce") -> "RedisLedger":
@@ -51,6 +53,13 @@ class RedisLedger:
     def name(self) -> str:
         """Its URL without user and password."""
         return self._name
+
+    @property
+    def schedule(self) -> RedisSchedule:
+        """Terms and ticks, under the same prefix."""
+        if self._schedule is None:
+            self._schedule = RedisSchedule(self._client, prefix=self._keys.prefix, name=self._name)
+        return self._schedule
 
     def claim(self, claim: Claim) -> Granted | Refused:
         """Grant as `admit` says; ``claim.lua`` says it in Lua."""

@@ -35,5 +35,19 @@ class Scripts:
         self.probe = script("probe")
 
 
+class BeatScripts:
+    """The scripts of terms and ticks."""
+
+    def __init__(self, client: redis.Redis) -> None:
+        def script(name: str) -> Script:
+            return client.register_script(_source("term") + _source(name))
+
+        self.win = script("term_win")
+        self.renew = script("term_renew")
+        self.resign = script("term_resign")
+        self.claim = script("tick_claim")
+        self.mark = script("tick_mark")
+
+
 def _source(name: str) -> str:
     return _FOLDER.joinpath(f"{name}.lua").read_text("utf-8")

@@ -6,6 +6,7 @@ Each method is a short transaction of its own; none holds a connection after it.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 from sqlalchemy import Connection
@@ -30,6 +31,7 @@ from effectonce.stores.sql.rows import (
     outcome_values,
     renewal_values,
 )
+from effectonce.stores.sql.schedule import SqlSchedule
 from effectonce.stores.sql.source import Source
 from effectonce.stores.sql.steps import StepRecords
 from effectonce.stores.sql.work import SqlWork
@@ -57,6 +59,11 @@ class SqlLedger(StepRecords):
         found = Source(source, context=context)
         on_sqlite = found.owned and found.engine.dialect.name == "sqlite"
         return cls(found, schema=schema, create=on_sqlite if create_schema is None else create_schema)
+
+    @cached_property
+    def schedule(self) -> SqlSchedule:
+        """Terms and ticks, in the same database."""
+        return SqlSchedule(self.source, schema=self._tables.metadata.schema, create=self._create)
 
     def claim(self, claim: Claim) -> Granted | Refused:
         """See `ports.LedgerStore.claim`."""

@@ -10,6 +10,7 @@ from sqlalchemy import Table, TextClause, text
 
 from effectonce.domain.claims import State
 from effectonce.stores.sql.dialects import Dialect
+from effectonce.stores.sql.schedule_statements import TERM_COLUMNS, TICK_COLUMNS
 from effectonce.stores.sql.step_statements import MINE, STEP_COLUMNS, StepStatements
 from effectonce.stores.sql.tables import CONTINUED, HANDED_OVER, HOLDS, NOT_KEPT, STEP_HOLDS, Tables
 
@@ -31,6 +32,7 @@ class Statements:
         entries, held, meta = quote(tables.entries), quote(tables.held), quote(tables.meta)
         steps = quote(tables.steps)
         self._columns = _COLUMNS.format(key=dialect.key)
+        terms, ticks = quote(tables.terms), quote(tables.ticks)
         self._add_claiming(entries, dialect)
         self._add_settling(entries, dialect)
         self._add_renewing(entries, dialect)
@@ -43,7 +45,8 @@ class Statements:
             f"select max(version) as version, (select count(*) from (select {self._columns}, keep_until, keep_us, "
             f"follower from {entries} where 1 = 0) e) + (select count(*) from (select id, digest, mark, at, message "
             f"from {held} where 1 = 0) h) + (select count(*) from (select {STEP_COLUMNS}, mark from {steps} "
-            f"where 1 = 0) s) as none from {meta}"
+            f"where 1 = 0) s) + (select count(*) from (select {TERM_COLUMNS} from {terms} where 1 = 0) t) "
+            f"+ (select count(*) from (select {TICK_COLUMNS} from {ticks} where 1 = 0) i) as none from {meta}"
         )
 
     def _add_claiming(self, entries: str, dialect: Dialect) -> None:

@@ -52,6 +52,8 @@ class Tables:
     held: Table
     steps: Table
     meta: Table
+    terms: Table
+    ticks: Table
 
 
 def tables(schema: str | None) -> Tables:
@@ -100,7 +102,7 @@ def tables(schema: str | None) -> Tables:
         **ROWS_WITH_LOCKS,
     )
     steps = _steps(metadata)
-    return Tables(metadata, entries, held, steps, meta)
+    return Tables(metadata, entries, held, steps, meta, _terms(metadata), _ticks(metadata))
 
 
 def _steps(metadata: MetaData) -> Table:
@@ -118,6 +120,45 @@ def _steps(metadata: MetaData) -> Table:
         Column("result", BYTES),
         **ROWS_WITH_LOCKS,
     )
+
+
+def _terms(metadata: MetaData) -> Table:
+    """Who leads what: one row a group of beats, which is never deleted, since fences must not go back."""
+    return Table(
+        "effectonce_terms",
+        metadata,
+        Column("fence", BigInteger, nullable=False),
+        Column("since", BigInteger, nullable=False),
+        Column("ends", BigInteger, nullable=False),
+        Column("holder", IDENTITY, nullable=False),
+        Column("digest", DIGEST, primary_key=True),
+        Column("name", WORDS, nullable=False),
+        Column("who", WORDS, nullable=False),
+        **ROWS_WITH_LOCKS,
+    )
+
+
+def _ticks(metadata: MetaData) -> Table:
+    """Instants that entries of schedules have had; each entry keeps its last ones, and its very last for ever."""
+    ticks = Table(
+        "effectonce_ticks",
+        metadata,
+        Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
+        Column("instant", BigInteger, nullable=False),
+        Column("fence", BigInteger, nullable=False),
+        Column("at", BigInteger, nullable=False),
+        Column("following", BigInteger),
+        Column("missed", Integer, nullable=False),
+        Column("state", SmallInteger, nullable=False),
+        Column("entry", DIGEST, nullable=False),
+        Column("term", DIGEST, nullable=False),
+        Column("name", WORDS, nullable=False),
+        Index("effectonce_ticks_once", "entry", "instant", unique=True),
+        **ROWS_WITH_LOCKS,
+    )
+    claimed = text("state = 2")
+    Index("effectonce_unmarked", ticks.c.term, ticks.c.state, postgresql_where=claimed, sqlite_where=claimed)
+    return ticks
 
 
 def _partial(name: str, entries: Table, where: str) -> None:

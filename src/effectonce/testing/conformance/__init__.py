@@ -43,6 +43,8 @@ _RULES = (
     "scene",
     "settling",
     "steps",
+    "terms",
+    "ticking",
 )
 pytest.register_assert_rewrite(*(f"{__name__}.{rules}" for rules in _RULES))
 
@@ -56,9 +58,15 @@ from effectonce.testing.conformance.renewing import Renewing  # noqa: E402
 from effectonce.testing.conformance.rescuing import Rescuing  # noqa: E402
 from effectonce.testing.conformance.settling import Settling  # noqa: E402
 from effectonce.testing.conformance.steps import Steps  # noqa: E402
+from effectonce.testing.conformance.terms import Terms  # noqa: E402
+from effectonce.testing.conformance.ticking import Ticks  # noqa: E402
 
-__all__ = ["LedgerConformance"]
+__all__ = ["LedgerConformance", "ScheduleConformance"]
 
 
 class LedgerConformance(Claiming, Admission, Settling, Renewing, Rescuing, Holding, Looking, Followers, Crowds, Steps):
     """All rules of a ledger store."""
+
+
+class ScheduleConformance(Terms, Ticks):
+    """All rules of a store of terms and ticks (`effectonce.ports.ScheduleStore`); its fixture is ``schedule``."""

@@ -1,0 +1,1 @@
+"""Real beats: who leads, and what is sent."""
