@@ -128,6 +128,13 @@ def test_redis_sweeps_when_asked_to_under_a_mutex_that_expires() -> None:
     assert redis_transport.Channel.unacked_mutex_expire == 300
 
 
+def test_redis_restores_by_tag_wherever_it_restores() -> None:
+    for sweep in (redis_transport.QoS.restore_visible, redis_transport.QoS.restore_unacked, redis_transport.QoS.reject):
+        assert "self.restore_by_tag(tag" in source(sweep).replace("(delivery_tag", "(tag")
+    assert list(inspect.signature(redis_transport.QoS.restore_by_tag).parameters)[1:] == ["tag", "client", "leftmost"]
+    assert "self._lookup(exchange, routing_key)" in source(redis_transport.Channel._do_restore_message)
+
+
 def test_a_redis_channel_makes_a_client_with_its_prefix_and_a_pool() -> None:
     assert "self.Client(**client_kwargs)" in source(redis_transport.Channel._create_client)
     assert "redis.ConnectionPool(**params)" in source(redis_transport.Channel._get_pool)

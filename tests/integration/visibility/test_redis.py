@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import redis
 from kombu.connection import Connection
-from kombu.entity import Queue
+from kombu.entity import Exchange, Queue
 
 from effectonce.app.brokers import deliveries_of
 from effectonce.ports import BrokerAway
@@ -93,14 +93,16 @@ def test_what_is_renewed_is_not_swept(post: Post) -> None:
     assert post.queued() == 0
 
 
-def test_what_nobody_renews_is_swept(post: Post) -> None:
+def test_what_nobody_renews_is_swept(open_post: Callable[..., Post]) -> None:
+    post = open_post(global_keyprefix="shop:")
     post.take(2)
     post.grow_old()
     post.deliveries.sweep()
     assert (post.ages(), post.queued()) == ({}, 2)
 
 
-def test_what_is_acknowledged_or_given_away_is_missing_and_not_brought_back(post: Post) -> None:
+def test_what_is_acknowledged_or_given_away_is_missing_and_not_brought_back(open_post: Callable[..., Post]) -> None:
+    post = open_post()
     done, given, kept = post.take(3)
     done.ack()
     post.database.zrem(f"{post.prefix}unacked_index", given.delivery_tag)
@@ -160,6 +162,22 @@ def test_a_server_that_stands_still_is_not_waited_for(open_post: Callable[..., P
     assert time.monotonic() - began < 3
     redis_server.resume()
     assert post.deliveries.renew(tags) == frozenset()
+
+
+def test_a_sweep_by_a_worker_that_knows_no_queue_for_it_loses_no_message(open_post: Callable[..., Post]) -> None:
+    """Left alone, kombu removes the message of a topic exchange that it never declared, and puts it nowhere."""
+    there, elsewhere = open_post(), open_post()
+    mails = Queue("mails", Exchange("mail", type="topic"), routing_key="mail.#")(there.channel)
+    mails.declare()
+    with there.connection.Producer() as producer:
+        producer.publish({}, exchange="mail", routing_key="mail.now")
+    tag = mails.get().delivery_tag
+    there.grow_old()
+    elsewhere.deliveries.sweep()
+    elsewhere.channel.connection.cycle.maybe_restore_messages()
+    assert set(there.ages()) == {tag}
+    there.deliveries.sweep()
+    assert (there.ages(), there.database.llen("mails")) == ({}, 1)
 
 
 def test_a_closed_channel_is_no_error(open_post: Callable[..., Post]) -> None:

@@ -19,6 +19,7 @@ from typing import Any, Final
 import redis
 from kombu.transport.redis import Channel, QoS
 
+from effectonce.app.brokers.careful import restore_only_what_has_a_queue
 from effectonce.app.brokers.held import describe, held_by
 from effectonce.ports import BrokerAway, Described
 
@@ -35,6 +36,7 @@ class RedisDeliveries:
         self._client = channel._create_client()  # noqa: SLF001 - listed in test_celery_names
         self._client.connection_pool = self._pool or self._client.connection_pool
         _shorten_mutex(channel)
+        restore_only_what_has_a_queue(channel)
 
     @staticmethod
     def has_timeout(channel: Any) -> bool:
