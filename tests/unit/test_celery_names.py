@@ -5,15 +5,17 @@ Each was read in celery 5.7.0 and kombu 5.7.0.
 
 import inspect
 
+import pytest
 from celery import Celery, _state, canvas
 from celery.app import amqp, annotations, autoretry, base, task, trace
 from celery.backends.base import Backend, DisabledBackend
 from celery.worker import WorkController, request
 from celery.worker.consumer import consumer, tasks
+from kombu.transport import SQS, virtual
 from kombu.transport import redis as redis_transport
 from kombu.transport.virtual import QoS, Transport
 
-from effectonce.app.brokers import unknown_kombu
+from effectonce.app.brokers import why_not_renewed
 
 
 def source(thing: object) -> str:
@@ -102,7 +104,24 @@ def test_there_is_a_task_stack_and_a_disabled_backend() -> None:
 
 def test_this_kombu_is_one_that_the_keeper_of_visibility_knows() -> None:
     """A new one joins `KNOWN_KOMBU` when the tests below and tests/integration/visibility hold on it."""
-    assert unknown_kombu() is None
+    for broker in ("redis://nowhere", "sqs://nowhere"):
+        assert why_not_renewed(Celery(broker=broker, set_as_current=False)) is None
+
+
+def test_a_kombu_that_nobody_has_tried_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kombu.__version__", "5.99.0")
+    assert "kombu 5.99.0 is not known" in str(why_not_renewed(Celery(broker="redis://nowhere", set_as_current=False)))
+
+
+def test_sqs_keeps_receipt_and_queue_of_a_message_and_makes_clients_by_queue() -> None:
+    """And knows the address of each queue that it consumes."""
+    envelope, ack = source(SQS.Channel._envelope_payload), source(SQS.Channel.basic_ack)
+    for words in ("'sqs_message': message", "'sqs_queue': q_url", "props['delivery_tag'] = message['ReceiptHandle']"):
+        assert words in envelope
+    assert "self.sqs(queue=queue).delete_message" in ack
+    assert "self.canonical_queue_name(message['routing_key'])" in ack
+    assert "str: the SQS queue URL" in source(SQS.Channel._new_queue)
+    assert "self._active_queues.append(queue)" in source(virtual.Channel.basic_consume)
 
 
 def test_what_a_channel_holds_is_what_was_delivered_and_is_not_dirty() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 from celery import bootsteps
 from celery.utils.log import get_logger
 
-from effectonce.app.brokers import KNOWN_KOMBU, deliveries_of, unknown_kombu, visibility_timeout
+from effectonce.app.brokers import deliveries_of, visibility_timeout, why_not_renewed
 from effectonce.domain.visibility import renewal_interval
 from effectonce.errors import SettingsInvalid
 from effectonce.observers import log
@@ -39,15 +39,14 @@ class KeepsVisibility(bootsteps.StartStopStep):
         """Only where it is on, the broker has a visibility timeout, and kombu is known."""
         if visibility_timeout(parent.app) is None or not _is_on(parent.app):
             return False
-        unknown = unknown_kombu()
-        if unknown is not None:
+        why = why_not_renewed(parent.app)
+        if why is not None:
             logger.warning(
-                "kombu %s is not known to this version of effectonce (it knows %s): the visibility of held messages is "
-                "not renewed, so bodies and etas longer than the visibility timeout are delivered again",
-                unknown,
-                ", ".join(KNOWN_KOMBU),
+                "%s: the visibility of held messages is not renewed, so bodies and etas longer than the visibility "
+                "timeout are delivered again",
+                why,
             )
-        return unknown is None
+        return why is None
 
     def start(self, parent: Any) -> None:
         """Start the loops; a restart of the blueprint finds them running."""

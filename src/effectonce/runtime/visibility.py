@@ -102,7 +102,7 @@ class VisibilityKeeper:
             if kept.let_go:
                 continue
             if kept.missed:
-                self._let_go(kept, "the broker gave it to somebody else")
+                self._let_go(kept, "the broker does not count it as held any more")
             elif kept.hold.is_too_old(now, at_most=self._at_most):
                 self._let_go(kept, f"held for longer than {self._at_most:.0f} s")
 

@@ -98,7 +98,7 @@ def test_what_the_broker_gave_away_is_renewed_no_more(scene: Scene) -> None:
     assert scene.lost() == []
     scene.broker.gone = set()
     assert scene.renew() == ["b"]
-    assert scene.lost() == ["the broker gave it to somebody else"]
+    assert scene.lost() == ["the broker does not count it as held any more"]
     assert scene.renew() == ["b"]
     assert len(scene.lost()) == 1
 

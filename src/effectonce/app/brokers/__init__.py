@@ -1,8 +1,8 @@
 """What brokers do to a message that a worker holds for long, and how a worker says that it still holds it.
 
-Redis, SQS and PGMQ give a message to somebody else when it was not acknowledged within a visibility timeout. Each has
-one module here that can *renew* it. They rest on names inside kombu's transports, which
-``tests/unit/test_celery_names.py`` holds. A kombu that we do not know is left alone: `unknown_kombu` says so, and
+Redis, SQS and PGMQ give a message to somebody else when it was not acknowledged within a visibility timeout. Redis and
+SQS have a module here that can *renew* it; PGMQ has none yet. They rest on names inside kombu's transports, which
+``tests/unit/test_celery_names.py`` holds. A kombu that we do not know is left alone: `why_not_renewed` says so, and
 nothing is renewed.
 """
 
@@ -15,6 +15,8 @@ from effectonce.app.requests import transport_of
 
 KNOWN_KOMBU: Final = ("5.4", "5.5", "5.6", "5.7")
 """Versions whose transports were read and tried; a new one joins when its names hold."""
+
+_RENEWED: Final = frozenset({"redis", "sqs"})
 
 _VISIBILITY: Final[Mapping[str, float]] = {"redis": 3600.0, "sqs": 1800.0, "pgmq": 1800.0}
 """Seconds after which a broker gives a held message to somebody else, where nothing else is configured."""
@@ -37,10 +39,18 @@ def deliveries_of(channel: Any) -> Any:
         from effectonce.app.brokers.redis import RedisDeliveries  # noqa: PLC0415 - only the broker in use is loaded
 
         return RedisDeliveries(channel) if RedisDeliveries.has_timeout(channel) else None
+    if channel.connection.driver_type == "sqs":
+        from effectonce.app.brokers.sqs import SqsDeliveries  # noqa: PLC0415 - only the broker in use is loaded
+
+        return SqsDeliveries(channel)
     return None
 
 
-def unknown_kombu() -> str | None:
-    """Say which kombu this is if we do not know it."""
-    major_minor = ".".join(kombu.__version__.split(".")[:2])
-    return None if major_minor in KNOWN_KOMBU else kombu.__version__
+def why_not_renewed(app: Any) -> str | None:
+    """Say what keeps us from renewing on this broker with this kombu; None when nothing does."""
+    driver, version = transport_of(app), kombu.__version__
+    if driver not in _RENEWED:
+        return f"this version of effectonce cannot renew on {driver!r}"
+    if ".".join(version.split(".")[:2]) not in KNOWN_KOMBU:
+        return f"kombu {version} is not known to this version of effectonce (it knows {', '.join(KNOWN_KOMBU)})"
+    return None
