@@ -41,6 +41,9 @@ _MAILS: Final = {
     "chat_postMessage",
     "send_sms",
 }
+_MAIL_LIBRARIES: Final = re.compile(
+    r"(smtplib|boto3|sendgrid|flask_mail|postmarker|mailjet|twilio|slack_sdk|server|smtp)\b"
+)
 _MAIL_CLASSES: Final = re.compile(r"(Email|EmailMessage|EmailMultiAlternatives|Mail|AnymailMessage)\(\)$")
 _CLIENTS: Final = re.compile(r"^(requests|httpx|aiohttp|urllib3|niquests)\b")
 _POSTS: Final = {"post", "patch"}
@@ -62,9 +65,9 @@ def effect_of(step: Step) -> Effect | None:
     if not isinstance(step.node, ast.Call) or not step.name:
         return None
     name, word = step.name, last(step.name)
-    if is_payment(name):
+    if is_payment(name) and not step.is_own:
         return Effect.PAYMENT
-    if is_mail(name):
+    if is_mail(name) and not step.is_own:
         return Effect.MAIL
     if is_post(step):
         return Effect.POST
@@ -124,7 +127,8 @@ def is_mail(name: str) -> bool:
     """Tell whether a call of *name* sends a mail, an SMS or the like."""
     word, receiver = last(name), before(name)
     if word in _MAILS:
-        return True
+        is_function = "()" not in receiver and "." in receiver
+        return not receiver or is_function or _MAIL_LIBRARIES.match(name) is not None
     if word == "send":
         return _MAIL_CLASSES.search(receiver) is not None
     return name.endswith(".messages.create")

@@ -1,6 +1,7 @@
 """Looks at a table that decide whether something is inserted into it."""
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -24,6 +25,9 @@ _LOOKS: Final = {
     "filter_by",
     "find_one",
 }
+
+_OF_MODEL: Final = re.compile(r"([\w.]+)\.objects((?:\.\w+\(\))*)\.\w+$")
+_ROW: Final = re.compile(r"\.(get|first|last|create|get_or_create|earliest|latest)\(\)")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,6 +72,12 @@ class Lookup:
         )
 
 
+def model_of(name: str) -> str | None:
+    """The model of `Order.objects.filter().create`; None where a row or a related manager stands between."""
+    match = _OF_MODEL.match(name)
+    return match[1] if match is not None and not _ROW.search(match[2]) else None
+
+
 def lookups_of(function: Function) -> Iterator[Lookup]:
     """The looks of one body; of a chain of calls only the outermost one."""
     for step in function.calls:
@@ -82,7 +92,7 @@ def lookups_of(function: Function) -> Iterator[Lookup]:
 def _model(step: Step, function: Function) -> str | None:
     name = step.name
     if ".objects" in name:
-        return name.partition(".objects")[0]
+        return model_of(name)
     for node in _chain(step.call):
         called = last(function.name_of(node))
         if called in {"query", "select"} and node.args:
@@ -114,7 +124,7 @@ def inserted_model(step: Step, function: Function) -> str | None:
     """The model of the row that a call inserts."""
     name, receiver = step.name, before(step.name)
     if ".objects" in name:
-        return name.partition(".objects")[0]
+        return model_of(name)
     if last(name) in {"add", "add_all", "bulk_save_objects"} and step.call.args:
         given = step.call.args[0]
         if isinstance(given, ast.Name):
@@ -127,3 +137,30 @@ def inserted_model(step: Step, function: Function) -> str | None:
 
 def _leaves(node: ast.If) -> bool:
     return isinstance(node.body[-1], ast.Return | ast.Raise | ast.Continue)
+
+
+def inserted_columns(step: Step, function: Function) -> set[str]:
+    """The columns that the insert gives a value, also by assignments to the row before it."""
+    given = {each.arg for node in ast.walk(step.statement) if isinstance(node, ast.Call) for each in node.keywords}
+    row = _row(step)
+    if row is not None:
+        for value in function.assigned.get(row, []):
+            given |= {each.arg for each in value.keywords} if isinstance(value, ast.Call) else set()
+        for other in function.steps:
+            match other.node:
+                case ast.Assign(targets=[ast.Attribute(value=ast.Name(id=name), attr=attr)]) if name == row:
+                    given.add(attr)
+                case _:
+                    pass
+    return {each for each in given if each is not None}
+
+
+def _row(step: Step) -> str | None:
+    """The name of the row in `row.save()` and `session.add(row)`."""
+    match step.call:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="save")):
+            return name
+        case ast.Call(func=ast.Attribute(attr="add"), args=[ast.Name(id=name)]):
+            return name
+        case _:
+            return None

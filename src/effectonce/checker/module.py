@@ -5,17 +5,29 @@ expressions of a function are looked at when some task turns out to reach it.
 """
 
 import ast
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Final
+from typing import Final, Protocol
 
 from effectonce.checker.findings import Found, Span
 from effectonce.checker.names import TASK, dotted
 from effectonce.checker.source import Source
 from effectonce.checker.walk import Frame, Kind, Step, imported, walk
 
-Resolve = Callable[[str, "Module"], str]
+
+class Resolver(Protocol):
+    """What a module asks of the project."""
+
+    def resolve(self, name: str, near: "Module | None" = None) -> str:
+        """Follow *name* to where it is defined."""
+        ...
+
+    def knows(self, name: str) -> bool:
+        """Tell whether the project defines the function *name*."""
+        ...
+
+
 _BLOCKS: Final = ("body", "orelse", "finalbody", "handlers", "cases")
 
 
@@ -105,7 +117,9 @@ class Function:
         frame: Frame | None = None
         for name, node in reversed(self.decorators):
             frame = Frame(Kind.WITH, node, frame, (name,))
-        return walk(self.node.body, self.scope, package=self.module.package, frame=frame)
+        return walk(
+            self.node.body, self.scope, package=self.module.package, frame=frame, knows=self.module.resolver.knows
+        )
 
     @cached_property
     def calls(self) -> list[Step]:
@@ -131,10 +145,17 @@ class Function:
                     out.setdefault(name, []).append(value)
         return out
 
+    @property
+    def text(self) -> str:
+        """Its source."""
+        return self._lines(self.node.lineno)
+
     def source_after(self, step: Step) -> str:
         """The text of the body from the statement of *step* on."""
-        end = self.node.end_lineno or step.statement.lineno
-        return "\n".join(self.module.source.lines[step.statement.lineno - 1 : end])
+        return self._lines(step.statement.lineno)
+
+    def _lines(self, row: int) -> str:
+        return "\n".join(self.module.source.lines[row - 1 : self.node.end_lineno])
 
     def found(self, node: ast.AST, message: str) -> Found:
         """Say *message* of *node* in this function."""
@@ -144,7 +165,7 @@ class Function:
 class Module:
     """A parsed file of Python."""
 
-    def __init__(self, source: Source, tree: ast.Module, name: str, *, is_package: bool, resolve: Resolve) -> None:
+    def __init__(self, source: Source, tree: ast.Module, name: str, *, is_package: bool, resolver: Resolver) -> None:
         self.source = source
         self.tree = tree
         self.name = name
@@ -153,7 +174,7 @@ class Module:
         self.constants: dict[str, ast.expr] = {}
         self.classes: dict[str, Class] = {}
         self.functions: dict[str, Function] = {}
-        self._resolve = resolve
+        self.resolver = resolver
         self._index(tree.body, None, None, "")
 
     @cached_property
@@ -161,13 +182,14 @@ class Module:
         """What each name of the module stands for, followed through other modules."""
         own = f"{self.name}."
         return {
-            name: value if value == own + name else self._resolve(value, self) for name, value in self.names.items()
+            name: value if value == own + name else self.resolver.resolve(value, self)
+            for name, value in self.names.items()
         }
 
     @cached_property
     def steps(self) -> list[Step]:
         """What happens when the module is imported."""
-        return walk(self.tree.body, self.scope, package=self.package)
+        return walk(self.tree.body, self.scope, package=self.package, knows=self.resolver.knows)
 
     def found(self, node: ast.AST, message: str) -> Found:
         """Say *message* of *node* in this module."""

@@ -90,7 +90,7 @@ class Project:
                 self._modules[name] = None
             else:
                 is_package = path.stem == "__init__"
-                self._modules[name] = Module(source, tree, name, is_package=is_package, resolve=self.resolve)
+                self._modules[name] = Module(source, tree, name, is_package=is_package, resolver=self)
         return self._modules[name]
 
     def module(self, name: str, near: Module | None = None) -> Module | None:
@@ -158,6 +158,10 @@ class Project:
             cls = module.classes.get(owner)
             return self.method(cls, method) if cls is not None else None
         return found
+
+    def knows(self, name: str) -> bool:
+        """Tell whether the project defines the function *name*."""
+        return self.function(name) is not None
 
     def cls(self, name: str) -> Class | None:
         """The class of the project that *name* names."""

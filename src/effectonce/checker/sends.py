@@ -37,7 +37,7 @@ class Send:
     @property
     def waits_for_commit(self) -> bool:
         """Tell whether it is sent by a hook that runs after the commit."""
-        return self.method.endswith("_on_commit")
+        return self.method.endswith("_on_commit") or (self.task is not None and self.task.sends_after_commit)
 
     @property
     def is_deferred(self) -> bool:

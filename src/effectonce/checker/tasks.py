@@ -63,7 +63,7 @@ class Task:
     def short(self) -> str:
         """How messages name it."""
         owner = self.function.owner
-        return owner.node.name if owner is not None else self.function.node.name
+        return owner.node.name if owner is not None and self.node is owner.node else self.function.node.name
 
     @cached_property
     def registered(self) -> str:
@@ -112,6 +112,12 @@ class Task:
             or any(re.search(r"idempot|exactly_?once|effect_?once|dedup", name, re.IGNORECASE) for name in self._marks)
             or bool({"celery_once.QueueOnce", "celery_heimdall.HeimdallTask"} & self.base_names and self.has("once"))
         )
+
+    @cached_property
+    def sends_after_commit(self) -> bool:
+        """Tell whether its base class waits for the commit before it sends."""
+        methods = [base.methods.get(name) for base in self.bases for name in ("apply_async", "delay")]
+        return any("on_commit" in each.text for each in methods if each is not None)
 
     @cached_property
     def is_unique(self) -> bool:

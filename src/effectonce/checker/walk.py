@@ -6,7 +6,7 @@ of a lambda runs later than where it stands; its frame says so. Functions define
 """
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final
@@ -53,6 +53,12 @@ class Step:
     frame: Frame | None
     statement: ast.stmt
     index: int
+    knows: Callable[[str], bool]
+
+    @property
+    def is_own(self) -> bool:
+        """Tell whether a call leads to a function of the project."""
+        return self.knows(self.name)
 
     @property
     def call(self) -> ast.Call:
@@ -79,15 +85,26 @@ _FIELDS: Final[dict[type, tuple[str, ...]]] = {}
 _LEAVES: Final = (ast.Name, ast.Constant, ast.expr_context, ast.operator, ast.cmpop, ast.unaryop, ast.boolop)
 
 
-def walk(body: Sequence[ast.stmt], known: Mapping[str, str], *, package: str, frame: Frame | None = None) -> list[Step]:
-    """List the steps of *body* in *package*; *known* says what the names around it stand for."""
-    walker = _Walker(known, package)
+def walk(
+    body: Sequence[ast.stmt],
+    known: Mapping[str, str],
+    *,
+    package: str,
+    knows: Callable[[str], bool],
+    frame: Frame | None = None,
+) -> list[Step]:
+    """List the steps of *body* in *package*; *known* says what the names around it stand for.
+
+    *knows* tells whether a name is a function of the project, whose own body says what it does.
+    """
+    walker = _Walker(known, package, knows)
     walker.block(body, frame)
     return walker.steps
 
 
 class _Walker:
-    def __init__(self, known: Mapping[str, str], package: str) -> None:
+    def __init__(self, known: Mapping[str, str], package: str, knows: Callable[[str], bool]) -> None:
+        self.knows = knows
         self.known = dict(known)
         self.package = package
         self.steps: list[Step] = []
@@ -190,7 +207,7 @@ class _Walker:
             stack.extend((child, around) for child in reversed(children(each)))
 
     def _record(self, node: ast.expr | ast.stmt, name: str, frame: Frame | None) -> None:
-        self.steps.append(Step(node, name, frame, self.statement, len(self.steps)))
+        self.steps.append(Step(node, name, frame, self.statement, len(self.steps), self.knows))
 
     def _bind(self, target: ast.expr, value: ast.expr, *, suffix: str = "") -> None:
         if isinstance(target, ast.Name):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from effectonce.checker.effects import is_insert
 from effectonce.checker.findings import Family, Found, Severity
 from effectonce.checker.guards import catches_duplicate
-from effectonce.checker.lookups import Lookup, inserted_model, lookups_of
+from effectonce.checker.lookups import Lookup, inserted_columns, inserted_model, lookups_of
 from effectonce.checker.models import is_covered, uniques
 from effectonce.checker.module import Function
 from effectonce.checker.names import last
@@ -43,7 +43,7 @@ def _insert_after(lookup: Lookup, function: Function) -> Step | None:
 def _is_safe(lookup: Lookup, insert: Step, function: Function, survey: Survey) -> bool:
     """Tell whether the database refuses the second row, or a lock of an existing row keeps the second run away."""
     known = uniques(lookup.model, survey)
-    if known is not None and is_covered(lookup.columns, known):
+    if known is not None and is_covered(lookup.columns | inserted_columns(insert, function), known):
         return True
     if any(catches_duplicate(frame.node) for frame in insert.frames(Kind.TRY)):
         return True

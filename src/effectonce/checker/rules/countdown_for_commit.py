@@ -29,7 +29,8 @@ def check(survey: Survey) -> Iterator[Found]:
                 )
     for task in survey.tasks:
         found = task.expression("autoretry_for")
-        if found is not None and "DoesNotExist" in ast.unparse(found[1]):
+        early = any(send.task is task and not send.is_deferred for send in survey.all_sends)
+        if found is not None and early and "DoesNotExist" in ast.unparse(found[1]):
             yield found[0].found(
                 found[1],
                 f"task {task.short!r} is retried until its row is there: it is sent before the commit, and a rolled "

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from effectonce.checker.findings import Family, Found, Severity
+from effectonce.checker.lookups import model_of
 from effectonce.checker.models import is_covered, is_whole, uniques
 from effectonce.checker.names import last
 from effectonce.checker.rule import Rule
@@ -20,9 +21,15 @@ def check(survey: Survey) -> Iterator[Found]:
             if last(step.name) not in _METHODS or ".objects" not in step.name or all(t.is_guarded for t in tasks):
                 continue
             columns = _columns(step)
-            model = step.name.partition(".objects")[0]
-            unique = uniques(model, survey)
-            if not columns or unique is None or not is_whole(model, survey) or is_covered(columns, unique):
+            model = model_of(step.name)
+            unique = uniques(model, survey) if model is not None else None
+            if (
+                model is None
+                or not columns
+                or unique is None
+                or not is_whole(model, survey)
+                or is_covered(columns, unique)
+            ):
                 continue
             yield function.found(
                 step.call,

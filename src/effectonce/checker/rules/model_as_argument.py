@@ -41,11 +41,18 @@ def _what(argument: ast.expr, function: Function, survey: Survey) -> str | None:
         return None
     if name == "self" and function.owner is not None and _is_model(function, survey):
         return "the row itself"
-    if name == "request" and not function.is_task:
+    if name == "request" and not function.is_task and _is_web(function):
         return "the request"
     if name == "instance" and any("receiver" in mark for mark, _ in function.decorators):
         return "the row 'instance'"
     return None
+
+
+def _is_web(function: Function) -> bool:
+    """Tell whether the parameter `request` is one of a web framework, and not a message of the project's own."""
+    arguments = [*function.node.args.posonlyargs, *function.node.args.args]
+    noted = next((each.annotation for each in arguments if each.arg == "request"), None)
+    return noted is None or "HttpRequest" in ast.unparse(noted)
 
 
 def _is_model(function: Function, survey: Survey) -> bool:

@@ -6,11 +6,12 @@ from typing import Final
 
 from effectonce.checker.findings import Family, Found, Severity
 from effectonce.checker.guards import is_answered
+from effectonce.checker.module import Function
 from effectonce.checker.rule import Rule
 from effectonce.checker.rules.late_ack_without_idempotency import first_effect
 from effectonce.checker.survey import Survey
 from effectonce.checker.tasks import Task
-from effectonce.checker.walk import Kind
+from effectonce.checker.walk import Kind, Step
 
 _ALL: Final = {"Exception", "BaseException"}
 
@@ -22,13 +23,18 @@ def check(survey: Survey) -> Iterator[Found]:
         if node is None or is_answered(task, survey):
             continue
         first = first_effect(task, survey)
-        if first is not None:
+        if first is not None and not _is_last(first[1], first[2], task):
             effect, function, step = first
             yield task.module.found(
                 node,
                 f"task {task.short!r} is retried after any error, also after one that came behind line "
                 f"{step.call.lineno} of {function.module.source.path.name}, which {effect.value}: it happens again",
             )
+
+
+def _is_last(function: Function, step: Step, task: Task) -> bool:
+    """Tell whether nothing can fail behind the effect, because nothing is there."""
+    return function is task.function and function.node.body[-1] is step.statement
 
 
 def _retried(task: Task) -> ast.AST | None:

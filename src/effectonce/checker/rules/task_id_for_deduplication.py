@@ -49,8 +49,6 @@ def _is_meaningful(node: ast.expr, function: Function, survey: Survey) -> bool:
         case ast.Call(func=func):
             word = func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
             return word in {"uuid5", "uuid3", "format", "hexdigest", "join"}
-        case ast.Constant(value=str()):
-            return True
         case _:
             return False
 

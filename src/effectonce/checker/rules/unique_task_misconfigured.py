@@ -10,20 +10,30 @@ from effectonce.checker.tasks import Task
 
 
 def check(survey: Survey) -> Iterator[Found]:
-    """Look at the options of unique tasks."""
+    """Look at the options of unique tasks; what all of them lack is said once."""
+    said: set[str] = set()
     for task in survey.tasks:
-        for text in _wrong(task, survey):
-            yield task.module.found(task.node, f"task {task.short!r}: {text}")
+        for text, is_general in _wrong(task, survey):
+            if text not in said:
+                yield task.module.found(task.node, f"task {task.short!r}: {text}")
+            if is_general:
+                said.add(text)
 
 
-def _wrong(task: Task, survey: Survey) -> Iterator[str]:
+def _wrong(task: Task, survey: Survey) -> Iterator[tuple[str, bool]]:
     if any(name.endswith("celery_singleton.Singleton") for name in task.base_names):
         if task.retries:
-            yield "celery-singleton takes a retry for a second send and drops it, so the work is lost"
+            yield "celery-singleton takes a retry for a second send and drops it, so the work is lost", False
         if not task.has("lock_expiry") and not survey.configuration.places("singleton_lock_expiry"):
-            yield "the lock of celery-singleton has no end without lock_expiry: a killed worker blocks it for ever"
+            yield (
+                "the lock of celery-singleton has no end without lock_expiry: a killed worker blocks it for ever",
+                True,
+            )
     if any(name.endswith("QueueOnce") for name in task.base_names) and not _has_timeout(task, survey):
-        yield "celery-once keeps the lock of a killed worker for an hour without a timeout, and refuses every send"
+        yield (
+            "celery-once keeps the lock of a killed worker for an hour without a timeout, and refuses every send",
+            True,
+        )
 
 
 def _has_timeout(task: Task, survey: Survey) -> bool:
