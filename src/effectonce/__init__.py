@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from effectonce.app.current import connection as connection
     from effectonce.app.current import effect as effect
+    from effectonce.app.current import outbox as outbox
     from effectonce.app.current import session as session
     from effectonce.app.extension import EffectOnce as EffectOnce
     from effectonce.domain.policies import MESSAGE as MESSAGE
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from effectonce.errors import LedgerUnavailable as LedgerUnavailable
     from effectonce.errors import LedgerUnsuitable as LedgerUnsuitable
     from effectonce.errors import NotInstalled as NotInstalled
+    from effectonce.errors import OutboxUnsuitable as OutboxUnsuitable
     from effectonce.errors import OutsideEffect as OutsideEffect
     from effectonce.errors import PolicyInvalid as PolicyInvalid
     from effectonce.errors import ResultNotEncodable as ResultNotEncodable
@@ -60,6 +62,7 @@ _ERRORS = (
     "LedgerUnavailable",
     "LedgerUnsuitable",
     "NotInstalled",
+    "OutboxUnsuitable",
     "OutsideEffect",
     "PolicyInvalid",
     "ResultNotEncodable",
@@ -74,6 +77,7 @@ _HOMES = {
     "EffectOnce": "effectonce.app.extension",
     "effect": "effectonce.app.current",
     "session": "effectonce.app.current",
+    "outbox": "effectonce.app.current",
     "connection": "effectonce.app.current",
     "MESSAGE": "effectonce.domain.policies",
     "Exclusive": "effectonce.domain.policies",

@@ -56,6 +56,12 @@ POINTS: Final = frozenset(
         "step.begin.after",
         "step.end.before",
         "step.end.after",
+        "outbox.before",
+        "outbox.after",
+        "dispatch.before",
+        "dispatch.after",
+        "relay.before",
+        "relay.after",
     }
 )
 

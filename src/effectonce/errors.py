@@ -210,6 +210,14 @@ class LedgerUnsuitable(EffectOnceError):
     hint = "a Transactional effect needs the SQL database that its body writes to; use Leased otherwise"
 
 
+class OutboxUnsuitable(EffectOnceError):
+    """``once.outbox`` was given a transaction that messages cannot be stored in."""
+
+    code = "outbox-unsuitable"
+    message = "messages cannot be stored with this transaction: {reason}"
+    hint = "give a session of the SQL database that holds the ledger ({ledger})"
+
+
 class TransactionEscaped(EffectOnceError):
     """The body ended or left the transaction that its ledger entry belongs to."""
 

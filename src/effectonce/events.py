@@ -37,6 +37,9 @@ class Name(StrEnum):
     TERM_LOST = "term.lost"
     TICK_SENT = "tick.sent"
     TICK_SKIPPED = "tick.skipped"
+    OUTBOX_SENT = "outbox.sent"
+    OUTBOX_HELD_UP = "outbox.held_up"
+    OUTBOX_STUCK = "outbox.stuck"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

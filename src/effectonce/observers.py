@@ -17,6 +17,7 @@ _LEVELS: Final = {
     Name.CLAIM_REFUSED: logging.DEBUG,
     Name.EFFECT_RELEASED: logging.DEBUG,
     Name.DELIVERY_RENEWED: logging.DEBUG,
+    Name.OUTBOX_SENT: logging.DEBUG,
     Name.EFFECT_FAILED: logging.INFO,
     Name.EFFECT_REPLAYED: logging.INFO,
     Name.EFFECT_DEFERRED: logging.INFO,
@@ -26,6 +27,7 @@ _LEVELS: Final = {
     Name.TICK_SENT: logging.INFO,
     Name.EFFECT_POISONED: logging.ERROR,
     Name.EFFECT_UNKNOWN: logging.ERROR,
+    Name.OUTBOX_STUCK: logging.ERROR,
     Name.LEDGER_LOST: logging.ERROR,
 }
 

@@ -13,9 +13,11 @@ from typing import Any, Protocol, TypeGuard
 
 from effectonce.domain.claims import Claim, Entry, Granted, Outcome, Refused, State
 from effectonce.domain.following import Following
+from effectonce.domain.outbox import Message, Stored
 from effectonce.domain.steps import End, Step
 from effectonce.domain.terms import Seat, Term
 from effectonce.domain.ticks import Claimed, Recorded, Tick, TickClaim
+from effectonce.outbox_ports import OutboxStore
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -258,8 +260,19 @@ class Work(Protocol):
         """
         ...
 
+    def send(self, message: Message) -> None:
+        """Let *message* be stored with this transaction. One that is sent in a savepoint is undone with it."""
+        ...
+
+    def hand_over(self, dispatch: Callable[[Sequence[Stored]], None]) -> Sequence[Stored]:
+        """After `commit`: what was stored and is to be sent now.
+
+        Nothing where the commit is somebody else's; there *dispatch* is called after that one, if it can be known.
+        """
+        ...
+
     def finish(self, outcome: Outcome) -> bool:
-        """Write the outcome as the last statement, if one is needed; False means fenced.
+        """Store what was sent, in one statement, and write the outcome as the last one; False means fenced.
 
         A first delivery that completed with None (kept, not handed over) needs none: its entry was inserted as
         completed. Raises TransactionEscaped when the body ended or left the transaction.
@@ -330,6 +343,11 @@ class TransactionalStore(LedgerStore, Protocol):
         """
         ...
 
+    @property
+    def outbox(self) -> OutboxStore:
+        """Where the messages of its transactions wait."""
+        ...
+
 
 Sleep = Callable[[float], None]
 
@@ -351,10 +369,6 @@ class Described:
     task: str
     task_id: str
     due: float | None
-
-
-class BrokerAway(Exception):
-    """The broker could not be asked."""
 
 
 class Deliveries(Protocol):

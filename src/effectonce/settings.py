@@ -36,12 +36,12 @@ class Settings:
     beat_scheduler: str | type[Any] = "celery.beat:PersistentScheduler"
     beat_lease_seconds: float = 10.0
     beat_missed: str = "latest"
+    relay: bool = True
+    direct_url: str | None = None
 
 
 _LATER: Final = frozenset(
     {
-        "relay",
-        "direct_url",
         "send_in_transaction",
     }
 )
@@ -123,12 +123,17 @@ def _schema(value: Any) -> str | None:
     return None if fine else f"must be the name of a database schema, not {value!r}"
 
 
+def _flag(value: Any) -> str | None:
+    return None if value is None or isinstance(value, bool) else f"must be True or False, not {value!r}"
+
+
 def _switch(value: Any) -> str | None:
     return None if isinstance(value, bool) else f"must be True or False, not {value!r}"
 
 
-def _flag(value: Any) -> str | None:
-    return None if value is None or isinstance(value, bool) else f"must be True or False, not {value!r}"
+def _direct_url(value: Any) -> str | None:
+    fine = value is None or (isinstance(value, str) and value.startswith(("postgresql", "postgres:")))
+    return None if fine else "must be a URL of PostgreSQL"
 
 
 def _seconds(value: Any) -> str | None:
@@ -178,4 +183,6 @@ _CHECKS: Final[Mapping[str, Callable[[Any], str | None]]] = {
     "beat_scheduler": _scheduler,
     "beat_lease_seconds": _seconds,
     "beat_missed": _missed,
+    "relay": _switch,
+    "direct_url": _direct_url,
 }

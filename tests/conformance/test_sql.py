@@ -6,9 +6,10 @@ from collections.abc import Iterator
 import pytest
 from sqlalchemy import text
 
+from effectonce.outbox_ports import OutboxStore
 from effectonce.ports import LedgerStore
 from effectonce.stores.sql.ledger import SqlLedger
-from effectonce.testing.conformance import LedgerConformance
+from effectonce.testing.conformance import LedgerConformance, OutboxConformance
 from tests.services import Fleet
 
 
@@ -84,3 +85,21 @@ class TestSqlLedgerOnSQLite(LedgerConformance):
             assert time.monotonic() - before < 1
             writer.rollback()
         other.close()
+
+
+class TestSqlOutboxOnPostgreSQL(OutboxConformance):
+    @pytest.fixture
+    def outbox(self, on_postgresql: SqlLedger) -> OutboxStore:
+        return on_postgresql.outbox
+
+
+class TestSqlOutboxOnSQLite(OutboxConformance):
+    @pytest.fixture
+    def outbox(self, on_sqlite: SqlLedger) -> OutboxStore:
+        return on_sqlite.outbox
+
+
+class TestSqlOutboxOnMariaDB(OutboxConformance):
+    @pytest.fixture
+    def outbox(self, on_mariadb: SqlLedger) -> OutboxStore:
+        return on_mariadb.outbox

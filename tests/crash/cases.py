@@ -29,6 +29,10 @@ PAUSES = {"defer.before": 1.0, "defer.after": 1.0, "visibility.before": 2.0, "vi
 OVERDUE = {"rescue.before", "rescue.after"}
 """Points of the rescuer: they need a claim whose holder and message are gone."""
 
+RELAYED = {"relay.before", "relay.after"}
+"""Points of the relays: they need a message that its process did not send. Only the workers of these points relay, and
+there are seats for both."""
+
 
 @dataclass
 class Run:
@@ -65,12 +69,18 @@ class Matrix:
         """Start the worker that dies at *point*, and send it an order that passes there."""
         order = str(len(self._runs) + 1)
         queue = f"q{order}"
+        relays = {"FLOW_RELAYS": "yes" if point in RELAYED else "no"}
         worker = self._shop.add(
             wait=False,
             name=f"at-{point}",
             concurrency=2,
             queues=[queue],
-            env={"EFFECTONCE_CRASH": point, "EFFECTONCE_CRASH_ONCE": str(self._death(point)), "FLOW_QUEUE": queue},
+            env={
+                "EFFECTONCE_CRASH": point,
+                "EFFECTONCE_CRASH_ONCE": str(self._death(point)),
+                "FLOW_QUEUE": queue,
+                **relays,
+            },
         )
         run = Run(point, order, queue, worker)
         self._runs.append(run)
@@ -102,6 +112,8 @@ class Matrix:
             for run in runs:
                 if not run.worker.is_running:
                     run.worker.start()
+                if run.point in RELAYED and not self._death(run.point).exists():
+                    self._leave_a_message(run)
                 if run.point in DEATHS and not self._death(run.point).exists() and self._has_ended(run):
                     self._send_another(run)
             time.sleep(0.1)
@@ -111,7 +123,8 @@ class Matrix:
 
     def _has_ended(self, run: Run) -> bool:
         linked = self._shop.outside(f"linked:{run.order}")
-        return bool(linked) and all(call.ready() for call in run.calls)
+        noted = self._policy != "charge" or bool(self._shop.outside(f"noted:{run.order}"))
+        return bool(linked) and noted and all(call.ready() for call in run.calls)
 
     def judge(self, run: Run) -> list[str]:
         """What is wrong with a run, in words."""
@@ -123,6 +136,7 @@ class Matrix:
         found = {
             "a call did not succeed": [call.state for call in run.calls if call.state != "SUCCESS"],
             f"the link went out {len(self._keys('linked', run))} times": len(self._keys("linked", run)) != 1,
+            f"a message of the body went out {self._noted(run)} times": self._noted(run) != 1,
             f"effects: {self._effects(run)}": self._effects(run) != 1,
         }
         return [words for words, wrong in found.items() if wrong]
@@ -131,6 +145,9 @@ class Matrix:
         if self._policy == "charge":
             return self._shop.effects()[int(run.order)]
         return len(self._keys("mail", run))
+
+    def _noted(self, run: Run) -> int:
+        return len(self._keys("noted", run)) if self._policy == "charge" else 1
 
     def _keys(self, what: str, run: Run) -> set[str]:
         """The idempotency keys that the outside saw: it lets each act once."""
@@ -143,6 +160,14 @@ class Matrix:
 
     def _death(self, point: str) -> Any:
         return self._shop.folder / f"death-{point}"
+
+    def _leave_a_message(self, run: Run) -> None:
+        """A message whose process died between its commit and the sending; the next one when this is taken."""
+        store = self._shop.once.outbox_store()
+        if store.depth().ready < 2:
+            vars(self._shop.once.dispatcher)["dispatch"] = lambda _stored: None
+            with self._shop.once.outbox():
+                self._shop.task("noted").apply_async((run.order,), queue=run.queue)
 
     def _leave_a_claim(self) -> None:
         """A claim without a message, as a hard time limit leaves it (hole H9)."""

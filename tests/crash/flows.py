@@ -1,7 +1,7 @@
 """The app of the crash matrix: one flow that passes every boundary of the slice, transactional and leased.
 
-The flow asks for two retries, then acts (leased, after longer than a third of its lease), and goes on to a link. A
-deadly one kills its process at its first starts, so that its claim is taken over.
+The flow sends a message (transactional), asks for two retries, then acts (leased, after longer than a third of its
+lease), and goes on to a link. A deadly one kills its process at its first starts, so that its claim is taken over.
 """
 
 import os
@@ -15,6 +15,7 @@ from tests.integration.worker.shop import FOLDER, LEASE, app, began, charges, me
 __all__ = ["app", "charges", "linked", "metadata", "once"]
 
 app.conf.task_default_queue = os.environ.get("FLOW_QUEUE", "celery")
+app.conf.effectonce_relay = os.environ.get("FLOW_RELAYS", "yes") == "yes"
 
 
 def _prepare(task: Any, order: str, *, deadly: int, retries: int) -> None:
@@ -30,6 +31,7 @@ def _prepare(task: Any, order: str, *, deadly: int, retries: int) -> None:
 @app.task(bind=True, once=Transactional("flow:{order}", fingerprint=("order",)), max_retries=None)
 def charge(self: Any, order: str, *, deadly: int = 0, retries: int = 2, pause: float = 0) -> str:
     session.execute(charges.insert().values(order_id=int(order), amount=1))
+    noted.apply_async((order,), queue=app.conf.task_default_queue)
     _prepare(self, order, deadly=deadly, retries=retries)
     time.sleep(pause)
     return "done"
@@ -41,6 +43,12 @@ def mail(self: Any, order: str, *, deadly: int = 0, retries: int = 2) -> str:
     time.sleep(LEASE * 0.6)
     effect.step("mail", outside, f"mail:{order} {effect.idempotency_key('mail')}")
     return "done"
+
+
+@app.task(once=Leased("noted:{order}"))
+def noted(order: str) -> None:
+    """What a transactional flow sends: in tries that are rolled back it is not sent."""
+    outside(f"noted:{order} {effect.idempotency_key('noted')}")
 
 
 @app.task(once=Leased("linked:{order}"))

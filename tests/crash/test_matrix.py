@@ -17,6 +17,9 @@ from effectonce.crashpoints import POINTS
 from tests.crash.cases import Matrix
 from tests.services import Fleet
 
+OUTBOX = {each for each in POINTS if each.partition(".")[0] in {"outbox", "dispatch", "relay"}}
+"""What only a body passes whose messages commit with it."""
+
 NEVER = {
     # A first delivery inserts its entry as completed; only what is committed apart is settled by a store.
     "charge": {
@@ -27,7 +30,7 @@ NEVER = {
         "step.end.before",
         "step.end.after",
     },
-    "mail": {"commit.before", "commit.after"},
+    "mail": {"commit.before", "commit.after", *OUTBOX},
 }
 
 TICKING = {point for point in POINTS if point.startswith("tick.")}

@@ -6,11 +6,13 @@ Each was read in celery 5.7.0 and kombu 5.7.0.
 import inspect
 
 import pytest
+from amqp import channel as amqp_channel
 from celery import Celery, _state, canvas
 from celery.app import amqp, annotations, autoretry, base, task, trace
 from celery.backends.base import Backend, DisabledBackend
 from celery.worker import WorkController, request
 from celery.worker.consumer import consumer, tasks
+from kombu.messaging import Producer
 from kombu.transport import SQS, virtual
 from kombu.transport import redis as redis_transport
 from kombu.transport.virtual import QoS, Transport
@@ -27,6 +29,34 @@ def test_all_publishing_crosses_one_lazily_made_sender() -> None:
     assert "amqp.send_task_message(" in source(base.Celery.send_task)
     parameters = list(inspect.signature(amqp.AMQP(Celery(set_as_current=False)).send_task_message).parameters)
     assert parameters[:3] == ["producer", "name", "message"]
+
+
+def test_a_producer_hands_a_prepared_message_on_at_one_point() -> None:
+    """The recorder of the outbox stands there, and the relay goes on from there."""
+    parameters = list(inspect.signature(Producer._publish).parameters)
+    assert parameters[:12] == [
+        "self",
+        "body",
+        "priority",
+        "content_type",
+        "content_encoding",
+        "headers",
+        "properties",
+        "routing_key",
+        "mandatory",
+        "immediate",
+        "exchange",
+        "declare",
+    ]
+    text = source(Producer.publish)
+    assert text.index("self._prepare(") < text.index("return _publish(")
+    assert "_publish = self._publish" in text
+
+
+def test_a_channel_of_rabbitmq_tells_of_confirmations() -> None:
+    assert "self.events['basic_ack']" in source(amqp_channel.Channel._on_basic_ack)
+    assert "self.events['basic_nack']" in source(amqp_channel.Channel._on_basic_nack)
+    assert callable(amqp_channel.Channel._basic_publish)
 
 
 def test_the_registry_can_be_read_without_finalizing_the_app() -> None:

@@ -19,6 +19,7 @@ from kombu.serialization import dumps, registry
 
 from effectonce import crashpoints
 from effectonce.app import requests
+from effectonce.app.sending import sending_now
 
 _LEAKED: Final = (
     "redelivered",
@@ -56,6 +57,17 @@ class Confirmed:
                 with suppress(Exception):
                     producer.connection.collect()
                 raise
+
+    @property
+    def connection_errors(self) -> tuple[type[BaseException], ...]:
+        """What a connection that is lost raises."""
+        return (OSError, *self._conn().connection_errors)
+
+    def ask(self) -> None:
+        """Return if the broker takes a connection now; else raise what it raises."""
+        with self._app.connection_for_write(connect_timeout=2) as connection:
+            connection.ensure_connection(max_retries=1, interval_start=0, interval_step=0, timeout=2)
+            connection.channel().close()
 
     @property
     def options(self) -> dict[str, Any]:
@@ -108,7 +120,7 @@ def held_message(task: Any, request: Any) -> bytes:
 def _send_again(confirmed: Confirmed, task: Any, request: Any, *, countdown: float, changed: dict[str, Any]) -> None:
     args, kwargs, options = _message(task, request)
     options["headers"] = {**options.get("headers", {}), **changed}
-    with confirmed.acquire() as producer:
+    with sending_now(task.app.effectonce), confirmed.acquire() as producer:
         task.app.send_task(
             task.name,
             args,

@@ -9,12 +9,13 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar
 from uuid import UUID
 
+from celery import current_app
 from celery.local import Proxy
 
 from effectonce.app.frames import Frame, current_frame
 from effectonce.app.steps import StepOptions, checked_options
 from effectonce.domain.steps import OnUnknown
-from effectonce.errors import OutsideEffect
+from effectonce.errors import NotInstalled, OutsideEffect
 from effectonce.ports import Work
 from effectonce.runtime.leased import LeasedAttempt
 from effectonce.runtime.transactional import TransactionalAttempt
@@ -22,6 +23,8 @@ from effectonce.runtime.transactional import TransactionalAttempt
 if TYPE_CHECKING:
     from sqlalchemy import Connection
     from sqlalchemy.orm import Session
+
+    from effectonce.app.sending import Outbox
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -125,6 +128,19 @@ def current_session() -> Any:
 def current_connection() -> Any:
     """The SQLAlchemy connection of the transaction that this thread's body is in."""
     return current_work("connection").connection
+
+
+def outbox(session: Any = None, *, in_order: str | None = None) -> "Outbox":
+    """`EffectOnce.outbox` of the app whose body this thread is in, or else of the current app.
+
+    Raises NotInstalled when that app has no EffectOnce.
+    """
+    frame = current_frame()
+    once = getattr(current_app, "effectonce", None) if frame is None else frame.guard.once
+    if once is None:
+        raise NotInstalled(task="outbox", app=current_app.main)
+    opened: Outbox = once.outbox(session, in_order=in_order)
+    return opened
 
 
 effect: Final["Effect"] = Proxy(current_effect)

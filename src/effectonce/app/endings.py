@@ -38,6 +38,7 @@ from effectonce.errors import (
 from effectonce.events import Name
 from effectonce.ports import is_transactional
 from effectonce.runtime.signals import Fenced, Undecided
+from effectonce.runtime.transactional import TransactionalAttempt
 
 HELD: Final = "HELD"
 """The state of a task whose message waits for a person."""
@@ -50,8 +51,10 @@ def refused(frame: Frame, verdict: Verdict) -> Any:
     """End a delivery whose claim was refused; answers the result of a replay, else raises."""
     match verdict:
         case Replay(entry=entry):
+            _send_rest(frame, at_once=entry.identity == frame.claim.identity)
             return _replay(frame, entry)
         case Continued():
+            _send_rest(frame, at_once=True)
             message = f"effect {frame.claim.key} took place and went on"
             raise Ignore(message)
         case Reused(entry=entry):
@@ -91,6 +94,16 @@ def unknown(frame: Frame, signal: Undecided) -> NoReturn:
     except LedgerUnavailable as error:
         away(frame, error)
     _show_held(frame, State.UNKNOWN)
+
+
+def _send_rest(frame: Frame, *, at_once: bool) -> None:
+    """See to it that what the first one's body sent has gone out (rule 6); what cannot go now is left to the relays.
+
+    *at_once*: this is the same message again, so its first delivery has most likely died before it sent.
+    """
+    if isinstance(frame.attempt, TransactionalAttempt):
+        with suppress(LedgerUnavailable):
+            frame.guard.once.relay().relay(effect=frame.claim.digest, at_once=at_once)
 
 
 def _replay(frame: Frame, entry: Entry) -> Any:

@@ -16,15 +16,20 @@ from effectonce.app.current import Effect, current_connection, current_effect, c
 from effectonce.app.definitions import check_when_defined
 from effectonce.app.far_etas import FarEtas
 from effectonce.app.guard import Guard, body_signature
+from effectonce.app.kombu_broker import KombuBroker
 from effectonce.app.ledgers import open_ledger
 from effectonce.app.publish import install_seam
+from effectonce.app.relays import add_relays
+from effectonce.app.sending import Outbox
 from effectonce.domain.deferral import CAP, away_delay
 from effectonce.domain.deliveries import Delivery
 from effectonce.domain.policies import Exclusive, Natural, Policy
-from effectonce.errors import SettingsInvalid
+from effectonce.errors import OutboxUnsuitable, SettingsInvalid
 from effectonce.observers import log
-from effectonce.ports import LedgerStore
+from effectonce.outbox_ports import OutboxStore
+from effectonce.ports import LedgerStore, is_transactional
 from effectonce.runtime.keeper import Keeper
+from effectonce.runtime.relay import Dispatcher, Relay
 from effectonce.settings import NO_LEDGER, PREFIX, Settings, read_settings, unknown_settings
 
 if TYPE_CHECKING:
@@ -59,6 +64,7 @@ class EffectOnce:
         self._lock = threading.RLock()
         self._opened: dict[str, LedgerStore] = {}
         self._keepers: dict[LedgerStore, Keeper] = {}
+        self._dispatcher: Dispatcher | None = None
 
     def init_app(self, app: Any) -> None:
         """Guard this app's tasks, those that are defined already too.
@@ -70,6 +76,7 @@ class EffectOnce:
         self._context = nullcontext if app is celery else getattr(app, "app_context", nullcontext)
         self.app = celery
         self._settings: Settings | None = None
+        self._broker_uris: frozenset[str] | None = None
         celery.effectonce = self
         self.confirmed = Confirmed(celery)
         self.far_etas = FarEtas(self)
@@ -83,6 +90,7 @@ class EffectOnce:
         refuse_keys_on_wholes()
         check_when_defined(celery)
         add_steps(celery)
+        add_relays(celery)
 
     @property
     def settings(self) -> Settings:
@@ -143,6 +151,49 @@ class EffectOnce:
                     context=self._context,
                 )
             return self._opened[setting]
+
+    @property
+    def broker(self) -> KombuBroker:
+        """The app's broker, as the outbox sees it."""
+        return KombuBroker(self.confirmed)
+
+    @property
+    def dispatcher(self) -> Dispatcher:
+        """What sends this process's committed messages."""
+        if self._dispatcher is None:
+            self._dispatcher = Dispatcher(self.outbox_store, self.broker, emit=log)
+        return self._dispatcher
+
+    def relay(self) -> Relay:
+        """A relay over this app's outbox; raises OutboxUnsuitable where the ledger has none."""
+        return Relay(self.outbox_store, self.broker, emit=log)
+
+    def outbox_store(self) -> OutboxStore:
+        """Where messages wait; raises OutboxUnsuitable where the ledger has no such place."""
+        ledger = self.ledger
+        if not is_transactional(ledger):
+            raise OutboxUnsuitable(ledger=ledger.name, reason="the ledger is not a SQL database")
+        return ledger.outbox
+
+    def outbox(self, session: Any = None, *, in_order: str | None = None) -> Outbox:
+        """A context in which every message that this thread sends is stored in a transaction, and sent after it.
+
+        *session*: a Session, scoped_session or AsyncSession of the ledger's database; its commit stores and sends,
+        its rollback (also of a savepoint) forgets. Without one: the transaction of the `Transactional` body, where
+        this is one; else the context has its own, which commits at its end and not after an error. *in_order*:
+        messages with the same text here are sent by relays, one after the other, in the order of their commits.
+
+        Raises OutboxUnsuitable where messages cannot be stored.
+        """
+        return Outbox(self, session, order=in_order)
+
+    def is_own_broker(self, connection: Any) -> bool:
+        """Whether a connection goes to the broker that this app sends to."""
+        if self._broker_uris is None:
+            own = self.app.connection_for_write()
+            others = [self.app.connection_for_write(url) for url in own.alt]
+            self._broker_uris = frozenset(each.as_uri() for each in (own, *others))
+        return connection is None or connection.as_uri() in self._broker_uris
 
     @property
     def effect(self) -> Effect:

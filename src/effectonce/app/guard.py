@@ -160,6 +160,7 @@ class Guard:
             replaced=lambda: frame.replaced,
             handed_on=lambda: frame.handed_on,
             emit=log,
+            dispatch=self.once.dispatcher.dispatch,
             patience=frame.claim.lease if in_chunk() is None else 0.0,
             steps=step_plan(frame),
             waits=self.policy.on_busy == "wait",

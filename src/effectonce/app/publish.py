@@ -9,6 +9,7 @@ that installing reads no configuration. Here
 * links of guarded tasks get ids that a second dispatch repeats (rule 6);
 * a retry of the body in this frame is kept back until the body is unwound, and gets its fence (rule 5);
 * a replacement with the same key is noticed (rule 5);
+* what is sent inside a transaction of the ledger is stored with it (`effectonce.app.sending`);
 * a child without a key of its own gets its parent's key and its ordinal;
 * a continuation that cannot be sent is left to a copy, and is no failure of work that is done (rule 6).
 """
@@ -25,6 +26,7 @@ from effectonce.app import requests
 from effectonce.app.continuation import duty_of
 from effectonce.app.copies import kept_back
 from effectonce.app.frames import Frame, current_frame
+from effectonce.app.sending import collecting_for
 from effectonce.errors import KeyInvalid
 
 if TYPE_CHECKING:
@@ -164,7 +166,10 @@ class Described:
 def _send(  # noqa: PLR0917 - the arguments of the seam itself
     once: "EffectOnce", send: Send, producer: Any, name: str, message: Any, options: dict[str, Any]
 ) -> Any:
-    """Send; a continuation with confirmation, since its effect counts as continued after it."""
+    """Store it with the open transaction, or send it; a continuation with confirmation: it must go on."""
+    collecting = collecting_for(once, producer)
+    if collecting is not None:
+        return send(collecting.recorder(producer, name), name, message, **options)
     task = get_current_task()
     duty = duty_of(task.request) if task is not None else None
     if duty is None:

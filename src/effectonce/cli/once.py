@@ -1,23 +1,23 @@
 """``celery -A proj once``: look at the ledger of a project and create its tables."""
 
 import json
-from collections.abc import Callable, Sequence
-from functools import wraps
+from collections.abc import Sequence
 from typing import Any, Final
 
 import click
 
 from effectonce.app.beat.scheduler import store_of
 from effectonce.cli import beats, tables
+from effectonce.cli.outbox import outbox, relay
+from effectonce.cli.plainly import as_json, plain_errors
 from effectonce.domain.claims import Entry, State
-from effectonce.errors import EffectOnceError, LedgerUnavailable
+from effectonce.errors import LedgerUnavailable
+from effectonce.ports import is_transactional
 
 NOT_FOUND: Final = 3
 
 RECENT: Final = 10_000
 """Ticks that ``beat`` looks at to find the last one of each entry."""
-
-_as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 
 
 @click.group(name="once", help=__doc__)
@@ -36,17 +36,8 @@ def once(context: click.Context) -> None:
     context.obj = extension
 
 
-def _plain_errors(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Let an error of ours end a command with its own text and code 1, not with a traceback."""
-
-    @wraps(command)
-    def run(*args: Any, **kwargs: Any) -> Any:
-        try:
-            return command(*args, **kwargs)
-        except EffectOnceError as error:
-            raise click.ClickException(str(error)) from error
-
-    return run
+once.add_command(relay)
+once.add_command(outbox)
 
 
 @once.group()
@@ -56,7 +47,7 @@ def schema() -> None:
 
 @schema.command("create")
 @click.pass_obj
-@_plain_errors
+@plain_errors
 def create(extension: Any) -> None:
     """Create what is missing; what is there stays."""
     extension.ledger.create_schema()
@@ -66,9 +57,9 @@ def create(extension: Any) -> None:
 
 @once.command()
 @click.option("--ready", is_flag=True, help="Only probe: exit with 0 when the ledger answers, else with 1.")
-@_as_json
+@as_json
 @click.pass_obj
-@_plain_errors
+@plain_errors
 def status(extension: Any, *, ready: bool, as_json: bool) -> None:
     """Say where the ledger is, whether it answers, and how many entries stand in which state."""
     ledger = extension.ledger
@@ -82,12 +73,15 @@ def status(extension: Any, *, ready: bool, as_json: bool) -> None:
         click.echo(json.dumps({"ledger": ledger.name, "ready": True}) if as_json else "ready")
         return
     counts = {state.name.lower(): number for state, number in ledger.counts().items()}
+    depth = tables.depth(ledger.outbox.depth()) if is_transactional(ledger) else {}
     if as_json:
-        click.echo(json.dumps({"ledger": ledger.name, "ready": True, "entries": counts}))
+        click.echo(json.dumps({"ledger": ledger.name, "ready": True, "entries": counts, "outbox": depth}))
         return
     click.echo(f"ledger  {ledger.name} answers")
     for name in (state.name.lower() for state in State):
         click.echo(f"{name:<10}{counts.get(name, 0):>12}")
+    if depth:
+        click.echo("outbox    " + ", ".join(f"{number} {name}" for name, number in depth.items()))
     if counts.get("unknown") or counts.get("poisoned"):
         click.echo("some effects wait for a person: celery -A proj once list --state poisoned")
 
@@ -95,9 +89,9 @@ def status(extension: Any, *, ready: bool, as_json: bool) -> None:
 @once.command("list")
 @click.option("--state", type=click.Choice([state.name.lower() for state in State]), help="Only entries in this state.")
 @click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="How many at most.")
-@_as_json
+@as_json
 @click.pass_obj
-@_plain_errors
+@plain_errors
 def list_(extension: Any, *, state: str | None, limit: int, as_json: bool) -> None:
     """List entries, in the order of their digests."""
     wanted = State[state.upper()] if state else None
@@ -109,9 +103,9 @@ def list_(extension: Any, *, state: str | None, limit: int, as_json: bool) -> No
 
 @once.command()
 @click.argument("key")
-@_as_json
+@as_json
 @click.pass_obj
-@_plain_errors
+@plain_errors
 def show(extension: Any, *, key: str, as_json: bool) -> None:
     """Show the effect KEY: its readable key, or the hex digest of its entry."""
     found: Sequence[Entry] = extension.ledger.find(key)
@@ -127,9 +121,9 @@ def show(extension: Any, *, key: str, as_json: bool) -> None:
 
 @once.command()
 @click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="How many ticks at most.")
-@_as_json
+@as_json
 @click.pass_obj
-@_plain_errors
+@plain_errors
 def beat(extension: Any, *, limit: int, as_json: bool) -> None:
     """Say which beat leads and since when, and show the next, the last and the missed ticks."""
     schedule = store_of(extension)

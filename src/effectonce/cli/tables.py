@@ -5,8 +5,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 from effectonce.domain.claims import Entry, State
+from effectonce.domain.outbox import Depth, Stored
 
 _HEAD = ("state", "key", "since", "fence", "attempts", "deaths", "task id")
+
+_MESSAGE_FACTS = ("id", "stage", "since", "due", "tries", "task", "task_id", "error")
+_MESSAGE_HEAD = ("id", "stage", "since", "due", "tries", "task", "task id", "error")
 
 
 def facts(entry: Entry) -> dict[str, Any]:
@@ -30,10 +34,42 @@ def facts(entry: Entry) -> dict[str, Any]:
     }
 
 
+def depth(found: Depth) -> dict[str, Any]:
+    """How much waits in the outbox, as plain JSON values; the age in whole seconds."""
+    return {"ready": found.ready, "parked": found.parked, "stuck": found.stuck, "oldest": round(found.oldest)}
+
+
+def message_facts(stored: Stored) -> dict[str, Any]:
+    """One message of the outbox as plain JSON values."""
+    message = stored.message
+    return {
+        "id": stored.id,
+        "stage": stored.stage.name.lower(),
+        "task": message.task,
+        "task_id": message.task_id,
+        "since": _instant(stored.since),
+        "due": None if message.due is None else _instant(message.due),
+        "tries": stored.tries,
+        "error": stored.error or None,
+        "order": message.order,
+        "bytes": len(message.body),
+    }
+
+
+def messages(stored: Sequence[Stored]) -> str:
+    """Messages of the outbox as aligned columns."""
+    facts_of = [message_facts(each) for each in stored]
+    rows = [_MESSAGE_HEAD, *[tuple(str(each[name] or "-") for name in _MESSAGE_FACTS) for each in facts_of]]
+    return _aligned(rows)
+
+
 def table(entries: Sequence[Entry]) -> str:
     """Entries as aligned columns."""
-    rows = [_HEAD, *[_row(entry) for entry in entries]]
-    widths = [max(len(row[at]) for row in rows) for at in range(len(_HEAD))]
+    return _aligned([_HEAD, *[_row(entry) for entry in entries]])
+
+
+def _aligned(rows: Sequence[tuple[str, ...]]) -> str:
+    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
     )

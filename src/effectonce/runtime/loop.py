@@ -27,6 +27,7 @@ class Loop:
         self._interval = interval
         self._slowest = max(slowest, interval)
         self._stopped = threading.Event()
+        self._woken = threading.Event()
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
@@ -37,15 +38,20 @@ class Loop:
         self._thread = threading.Thread(target=self._run, name=f"effectonce-{self._name}", daemon=True)
         self._thread.start()
 
+    def wake(self) -> None:
+        """Run the next step now; from any thread."""
+        self._woken.set()
+
     def stop(self, timeout: float = 5.0) -> None:
         """Ask the loop to end and wait up to *timeout* seconds for the step in hand."""
         self._stopped.set()
+        self._woken.set()
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join(timeout)
 
     def _run(self) -> None:
         pause = self._interval
-        while not self._stopped.wait(pause):
+        while not self._is_stopped_after(pause):
             try:
                 more = self._step()
             except LedgerUnavailable:
@@ -55,3 +61,9 @@ class Loop:
                 pause = min(pause * 2, self._slowest)
             else:
                 pause = 0.0 if more else self._interval
+
+    def _is_stopped_after(self, pause: float) -> bool:
+        self._woken.wait(pause)
+        if not self._stopped.is_set():
+            self._woken.clear()
+        return self._stopped.is_set()

@@ -1,12 +1,13 @@
 """What one attempt sets out with."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from effectonce.domain.claims import Claim, Outcome, State
 from effectonce.domain.deliveries import Delivery
+from effectonce.domain.outbox import Stored
 from effectonce.domain.steps import OnUnknown, Step
 from effectonce.errors import EffectOnceError
 from effectonce.events import Emit, Event, Name
@@ -19,6 +20,10 @@ class Encoded:
 
     payload: bytes | None
     kept: bool = True
+
+
+def _leave_to_relays(_stored: Sequence[Stored]) -> None:
+    """Send nothing now: what is stored is sent by whoever finds it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +48,7 @@ class Plan:
     those by which it says that it ended well without a result. *replaced*: whether such
     a body sent a replacement; *handed_on*: one under this same key. *patience*: seconds that a call which cannot be
     put off waits. *waits*: one that can be put off waits too, before it is.
+    *dispatch* sends what was stored, and never raises.
     """
 
     claim: Claim
@@ -56,6 +62,7 @@ class Plan:
     handed_on: Callable[[], bool]
     emit: Emit
     patience: float
+    dispatch: Callable[[Sequence[Stored]], None] = _leave_to_relays
     steps: StepPlan = StepPlan()
     waits: bool = False
     clock: Callable[[], float] = time.monotonic

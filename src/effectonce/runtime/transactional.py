@@ -9,8 +9,8 @@ A conflict that the database resolved against this transaction runs all of it ag
 """
 
 import random
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from effectonce import crashpoints
 from effectonce.domain.claims import Busy, Granted, Outcome, Refused, is_open, judge
@@ -21,6 +21,9 @@ from effectonce.runtime.asking import ask_for_claim
 from effectonce.runtime.plan import Plan
 from effectonce.runtime.signals import Away, Fenced, Refusal, Remembered, signal_of
 from effectonce.runtime.turns import take_turn
+
+if TYPE_CHECKING:
+    from effectonce.domain.outbox import Stored
 
 TURNS = 5
 """How often a body is run before a conflict is raised."""
@@ -43,6 +46,7 @@ class TransactionalAttempt:
         self.result: Any = None
         self.is_done = False
         self.work: Work | None = None
+        self._to_send: Sequence[Stored] = ()
 
     @property
     def fence(self) -> int:
@@ -50,7 +54,17 @@ class TransactionalAttempt:
         return self.granted.fence if self.granted else 0
 
     def run(self, body: Callable[[], Any]) -> Any:
-        """Claim, run *body* and commit both; what it raises is rolled back and raised again."""
+        """Claim, run *body* and commit both; what it raises is rolled back and raised again.
+
+        What the body sent is stored with its work, and sent when the transaction and its connection are done with.
+        """
+        try:
+            return self._run(body)
+        finally:
+            if self._to_send:
+                self._plan.dispatch(self._to_send)
+
+    def _run(self, body: Callable[[], Any]) -> Any:
         deadline = self._plan.clock() + self._plan.patience
         if self._plan.delivery.may_repeat:
             take_turn(self._plan, self._commit_claim, deadline=deadline)
@@ -187,6 +201,7 @@ class TransactionalAttempt:
                 self._plan.happened(Name.FENCE_REFUSED, fence=self.fence)
                 raise Fenced
             self._asked(work.commit)
+            self._to_send = work.hand_over(self._plan.dispatch)
         except EffectOnceError as error:
             raise signal_of(error) from error
 

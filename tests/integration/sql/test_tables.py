@@ -14,7 +14,7 @@ from effectonce.testing.conformance.crowds import at_once
 from effectonce.testing.conformance.scene import granted, new_claim
 from tests.integration.sql.scene import NONE, carried_out
 
-NAMES = ("entries", "held", "meta", "steps", "terms", "ticks")
+NAMES = ("entries", "held", "meta", "outbox", "relays", "steps", "terms", "ticks")
 TABLES = {f"effectonce_{name}" for name in NAMES}
 
 ASKED: dict[str, Callable[[SqlLedger], object]] = {

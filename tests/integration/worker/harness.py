@@ -89,7 +89,7 @@ class Shop:
         with self._engine.begin() as connection:
             connection.execute(self._module.charges.delete())
             if sa.inspect(connection).has_table("effectonce_entries"):
-                for table in ("effectonce_entries", "effectonce_steps", "effectonce_held"):
+                for table in ("effectonce_entries", "effectonce_steps", "effectonce_held", "effectonce_outbox"):
                     connection.exec_driver_sql(f"delete from {table}")
         if self.pair.endswith("+redis"):
             client = redis.Redis.from_url(self.env["SHOP_LEDGER"])
@@ -129,6 +129,12 @@ class Shop:
         worker.start()
         self._workers.append(worker)
         return worker.wait_ready() if wait else worker
+
+    def add_alone(self, **options: Any) -> Worker:
+        """One more worker, after the others have ended."""
+        for worker in self._workers:
+            worker.stop()
+        return self.add(**options)
 
     def task(self, name: str) -> Any:
         return getattr(self._module, name)

@@ -187,6 +187,18 @@ def skips(order_id: int) -> str:
     return f"done {order_id}"
 
 
+@app.task(once=Transactional("sells:{order_id}"))
+def sells(order_id: int, ends: str = "well") -> str:
+    """Writes, sends a guarded message and one that is not, and may fail after that."""
+    began(f"sells:{order_id}")
+    session.execute(charges.insert().values(order_id=order_id, amount=1))
+    mail.delay(order_id)
+    add.delay(order_id, 1)
+    if ends == "badly":
+        raise ValueError(order_id)
+    return f"sold {order_id}"
+
+
 @app.task
 def add(x: int, y: int) -> int:
     began(f"add:{x}")

@@ -73,7 +73,7 @@ class AtomicBlock:
         self._atomic = atomic
 
     @contextmanager
-    def watching(self, *, veto: Callable[[str], None], notice: Callable[[], None]) -> Iterator[None]:
+    def watching(self, *, veto: Callable[[str], None], notice: Callable[[str], None]) -> Iterator[None]:
         """See `stores.sql.hosted.Block.watching`."""
         mine = self._connection
         with ExitStack() as stack:
@@ -84,6 +84,10 @@ class AtomicBlock:
                 if other is not mine:
                     stack.enter_context(other.execute_wrapper(_on_other(other.alias, veto)))
             yield
+
+    def on_commit(self, call: Callable[[], None]) -> None:
+        """See `stores.sql.hosted.Block.on_commit`."""
+        transaction.on_commit(call, using=self._alias, robust=True)
 
     def is_closed(self) -> bool:
         """Whether the connection was closed under the block."""
@@ -193,10 +197,11 @@ def _instead(connection: Any, name: str, method: Callable[..., Any]) -> Iterator
 Execute = Callable[[Any, Any, bool, dict[str, Any]], Any]
 
 
-def _on_mine(veto: Callable[[str], None], notice: Callable[[], None]) -> Callable[..., Any]:
+def _on_mine(veto: Callable[[str], None], notice: Callable[[str], None]) -> Callable[..., Any]:
     def watch(execute: Execute, sql: Any, params: Any, many: bool, context: dict[str, Any]) -> Any:  # noqa: FBT001 - Django's own form
-        notice()
-        end = ENDS.match(_text(sql))
+        said = _text(sql)
+        notice(said)
+        end = ENDS.match(said)
         if end:
             veto(f"it executed {end[1].upper()}")
         return execute(sql, params, many, context)

@@ -35,7 +35,7 @@ def own_engine(given: str | URL) -> Engine:
 
     Its pool has no upper end: a worker has as many connections as it has bodies, and renewals never wait for one.
     """
-    url = _read(given)
+    url = read_url(given)
     dialect_of(url.get_backend_name())
     _check_driver(url.get_backend_name(), url.get_driver_name())
     options: dict[str, Any] = {"max_overflow": -1, "hide_parameters": True}
@@ -91,7 +91,8 @@ _IN_MEMORY: Final = (
 )
 
 
-def _read(given: str | URL) -> URL:
+def read_url(given: str | URL) -> URL:
+    """Read a URL, with the driver that we use; raises ValueError, without the URL's password."""
     try:
         url = make_url(given)
     except (ArgumentError, ValueError):

@@ -36,8 +36,12 @@ class Block(Protocol):
         """Begin it, and lend the driver's connection."""
         ...
 
-    def watching(self, *, veto: Callable[[str], None], notice: Callable[[], None]) -> AbstractContextManager[None]:
-        """A context, the body's: *veto* raises at each way out of it, *notice* looks before each statement."""
+    def watching(self, *, veto: Callable[[str], None], notice: Callable[[str], None]) -> AbstractContextManager[None]:
+        """A context, the body's: *veto* raises at each way out of it, *notice* looks at each statement before it."""
+        ...
+
+    def on_commit(self, call: Callable[[], None]) -> None:
+        """Call after the commit of the outermost block, if it comes to that; what is raised there harms nothing."""
         ...
 
     def fault(self) -> str | None:

@@ -1,15 +1,18 @@
 """The transaction of a body on a connection of its host's: a block of the host, with the entry in it."""
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from effectonce.domain.claims import Claim, Granted
+from effectonce.domain.outbox import Stored
 from effectonce.errors import LedgerUnavailable, LedgerUnsuitable
 from effectonce.ports import Conflict
 from effectonce.stores.sql.dialects import CLAIM_WAIT
 from effectonce.stores.sql.escapes import exempt, watch_over
 from effectonce.stores.sql.locked import Locked
+from effectonce.stores.sql.outgoing import watch_savepoints
 from effectonce.stores.sql.work import CLOSED, SqlWork
 
 if TYPE_CHECKING:
@@ -51,6 +54,7 @@ class HostedWork(SqlWork):
             raise LedgerUnsuitable(**facts, reason=reason)
         if not self._allow_escape:
             watch_over(ledger.source.lent)
+        watch_savepoints(ledger.source.lent)
         self._connect()
 
     def _connect(self) -> None:
@@ -71,9 +75,16 @@ class HostedWork(SqlWork):
 
     def _start_watch(self) -> None:
         super()._start_watch()
+        self._outgoing.follow_connection(self.connection)
         watch = self._watch
         if watch is not None and self._block is not None:
-            self._in_body.enter_context(self._block.watching(veto=watch.veto, notice=watch.notice))
+            self._in_body.enter_context(self._block.watching(veto=watch.veto, notice=self._notice))
+
+    def _notice(self, statement: str) -> None:
+        """Look at what the body is about to say to the database, which does not pass through SQLAlchemy."""
+        if self._watch is not None:
+            self._watch.notice()
+        self._outgoing.hear(statement)
 
     def _check_registry(self) -> None:
         """Look at the host's own state first: what it has closed, the driver can no longer tell."""
@@ -113,6 +124,14 @@ class HostedWork(SqlWork):
                 told.connection_invalidated = True
                 raise told from error
             raise
+
+    def hand_over(self, dispatch: Callable[[Sequence[Stored]], None]) -> Sequence[Stored]:
+        """See `ports.Work.hand_over`; inside somebody else's block, that one's commit counts."""
+        stored, block = self._outgoing.committed, self._block
+        if not stored or block is None or not block.is_nested:
+            return stored
+        block.on_commit(lambda: dispatch(stored))
+        return ()
 
     def rollback(self) -> None:
         """See `ports.Work.rollback`."""

@@ -19,6 +19,7 @@ from effectonce.ports import Renewal, Work
 from effectonce.stores.sql.dialects import CLAIM_WAIT
 from effectonce.stores.sql.locked import Locked
 from effectonce.stores.sql.nested import NestedWork
+from effectonce.stores.sql.outbox import SqlOutbox
 from effectonce.stores.sql.rows import (
     claim_values,
     entry_of,
@@ -64,6 +65,11 @@ class SqlLedger(StepRecords):
     def schedule(self) -> SqlSchedule:
         """Terms and ticks, in the same database."""
         return SqlSchedule(self.source, schema=self._tables.metadata.schema, create=self._create)
+
+    @property
+    def outbox(self) -> SqlOutbox:
+        """See `ports.TransactionalStore.outbox`."""
+        return SqlOutbox(self)
 
     def claim(self, claim: Claim) -> Granted | Refused:
         """See `ports.LedgerStore.claim`."""

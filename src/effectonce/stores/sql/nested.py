@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy.exc import SQLAlchemyError
 
 from effectonce.domain.claims import Claim, Granted
+from effectonce.domain.outbox import Message
 from effectonce.ports import Work
 from effectonce.stores.sql.work import CLOSED, SqlWork
 
@@ -26,6 +27,10 @@ class NestedWork(SqlWork):
         super().__init__(ledger, claim, granted=granted, allow_escape=True, keep=keep)
         self._outer = outer
         self._savepoint: Any = None
+
+    def send(self, message: Message) -> None:
+        """Let it be stored with the whole transaction; if this call's part is undone, its savepoint takes it along."""
+        self._outer.send(message)
 
     def _open(self) -> None:
         self._session = self._outer.session

@@ -10,6 +10,8 @@ from sqlalchemy import Table, TextClause, text
 
 from effectonce.domain.claims import State
 from effectonce.stores.sql.dialects import Dialect
+from effectonce.stores.sql.outbox_statements import COLUMNS as OUTBOX_COLUMNS
+from effectonce.stores.sql.outbox_statements import OutboxStatements
 from effectonce.stores.sql.schedule_statements import TERM_COLUMNS, TICK_COLUMNS
 from effectonce.stores.sql.step_statements import MINE, STEP_COLUMNS, StepStatements
 from effectonce.stores.sql.tables import CONTINUED, HANDED_OVER, HOLDS, NOT_KEPT, STEP_HOLDS, Tables
@@ -40,13 +42,17 @@ class Statements:
         self._add_holding(entries, held, dialect)
         self._add_looking(entries, dialect)
         self.steps = StepStatements(entries, steps, dialect)
+        outbox, relays = quote(tables.outbox), quote(tables.relays)
+        self.outbox = OutboxStatements(dialect, outbox=outbox, relays=relays)
         # Reads no row of the tables: fails when one or a column is missing.
         self.check = text(
             f"select max(version) as version, (select count(*) from (select {self._columns}, keep_until, keep_us, "
             f"follower from {entries} where 1 = 0) e) + (select count(*) from (select id, digest, mark, at, message "
             f"from {held} where 1 = 0) h) + (select count(*) from (select {STEP_COLUMNS}, mark from {steps} "
             f"where 1 = 0) s) + (select count(*) from (select {TERM_COLUMNS} from {terms} where 1 = 0) t) "
-            f"+ (select count(*) from (select {TICK_COLUMNS} from {ticks} where 1 = 0) i) as none from {meta}"
+            f"+ (select count(*) from (select {TICK_COLUMNS} from {ticks} where 1 = 0) i) "
+            f"+ (select count(*) from (select {OUTBOX_COLUMNS} from {outbox} where 1 = 0) o) "
+            f"+ (select count(*) from (select seat, until, holder from {relays} where 1 = 0) r) as none from {meta}"
         )
 
     def _add_claiming(self, entries: str, dialect: Dialect) -> None:

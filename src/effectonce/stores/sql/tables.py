@@ -11,11 +11,12 @@ from sqlalchemy import (
     LargeBinary,
     MetaData,
     SmallInteger,
+    String,
     Table,
     Text,
     text,
 )
-from sqlalchemy.dialects.mysql import BINARY, LONGBLOB, MEDIUMTEXT, VARBINARY
+from sqlalchemy.dialects.mysql import BINARY, LONGBLOB, MEDIUMTEXT, VARBINARY, VARCHAR
 
 VERSION = 1
 """Of the schema; a ledger with a smaller one is refused until it is upgraded."""
@@ -39,6 +40,9 @@ BYTES: Final = LargeBinary().with_variant(LONGBLOB(), *_MARIADB)
 WORDS: Final = Text().with_variant(MEDIUMTEXT(charset="utf8mb4", collation="utf8mb4_nopad_bin"), *_MARIADB)
 """Text of any length, compared letter by letter; in no index."""
 
+ORDER: Final = String(190).with_variant(VARCHAR(190, charset="utf8mb4", collation="utf8mb4_nopad_bin"), *_MARIADB)
+"""A short text, compared letter by letter, and usable in an index."""
+
 ROWS_WITH_LOCKS: Final[dict[str, Any]] = {f"{name}_engine": "InnoDB" for name in _MARIADB}
 """The options of every table."""
 
@@ -54,6 +58,8 @@ class Tables:
     meta: Table
     terms: Table
     ticks: Table
+    outbox: Table
+    relays: Table
 
 
 def tables(schema: str | None) -> Tables:
@@ -102,7 +108,9 @@ def tables(schema: str | None) -> Tables:
         **ROWS_WITH_LOCKS,
     )
     steps = _steps(metadata)
-    return Tables(metadata, entries, held, steps, meta, _terms(metadata), _ticks(metadata))
+    return Tables(
+        metadata, entries, held, steps, meta, _terms(metadata), _ticks(metadata), _outbox(metadata), _relays(metadata)
+    )
 
 
 def _steps(metadata: MetaData) -> Table:
@@ -159,6 +167,50 @@ def _ticks(metadata: MetaData) -> Table:
     claimed = text("state = 2")
     Index("effectonce_unmarked", ticks.c.term, ticks.c.state, postgresql_where=claimed, sqlite_where=claimed)
     return ticks
+
+
+def _outbox(metadata: MetaData) -> Table:
+    """Messages that wait. A sent one is deleted; one that somebody has taken is due later."""
+    outbox = Table(
+        "effectonce_outbox",
+        metadata,
+        Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
+        Column("due", BigInteger, nullable=False),
+        Column("since", BigInteger, nullable=False),
+        Column("tries", Integer, nullable=False),
+        Column("stage", SmallInteger, nullable=False),
+        Column("effect", DIGEST),
+        Column("task", WORDS, nullable=False),
+        Column("task_id", WORDS, nullable=False),
+        Column("in_order", ORDER),
+        Column("exchange", WORDS, nullable=False),
+        Column("routing_key", WORDS, nullable=False),
+        Column("content_type", WORDS, nullable=False),
+        Column("content_encoding", WORDS, nullable=False),
+        Column("headers", WORDS, nullable=False),
+        Column("properties", WORDS, nullable=False),
+        Column("declares", WORDS, nullable=False),
+        Column("body", BYTES, nullable=False),
+        Column("error", WORDS),
+        **ROWS_WITH_LOCKS,
+    )
+    Index("effectonce_outbox_due", outbox.c.due)
+    Index("effectonce_outbox_effect", outbox.c.effect)
+    ordered = text("in_order is not null")
+    Index("effectonce_outbox_order", outbox.c.in_order, outbox.c.id, postgresql_where=ordered, sqlite_where=ordered)
+    return outbox
+
+
+def _relays(metadata: MetaData) -> Table:
+    """The seats of the relays that the workers elect."""
+    return Table(
+        "effectonce_relays",
+        metadata,
+        Column("until", BigInteger, nullable=False),
+        Column("seat", SmallInteger, primary_key=True, autoincrement=False),
+        Column("holder", IDENTITY, nullable=False),
+        **ROWS_WITH_LOCKS,
+    )
 
 
 def _partial(name: str, entries: Table, where: str) -> None:

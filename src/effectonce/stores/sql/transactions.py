@@ -122,6 +122,14 @@ class ShortTransactions:
         """See `ports.TransactionalStore.is_lost`."""
         return isinstance(error, DBAPIError) and (error.connection_invalidated or bool(self.dialect.is_cut(error)))
 
+    def settle(self, step: Callable[[Connection], T]) -> T:
+        """Run *step* in a short transaction that must be written; once more where it lost against another."""
+        return self._settled(step)
+
+    def look(self, look: Callable[[Connection], T]) -> T:
+        """Run *look* on a connection that writes nothing."""
+        return self._looked(look)
+
     def _settled(self, step: Callable[[Connection], T]) -> T:
         def settle() -> T:
             with self._settling() as connection:

@@ -6,6 +6,7 @@ it: under the same try-lock, so that a server which is still committing is waite
 """
 
 import time
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -15,11 +16,13 @@ from sqlalchemy.orm import Session
 
 from effectonce import crashpoints
 from effectonce.domain.claims import Claim, Granted, Outcome, Refused, State
+from effectonce.domain.outbox import Message, Stored
 from effectonce.errors import CommitUncertain, LedgerUnavailable, LedgerUnsuitable, TransactionEscaped
 from effectonce.ports import Conflict
 from effectonce.stores.sql.dialects import CLAIM_WAIT
 from effectonce.stores.sql.escapes import ENDED, Watch, exempt, watch_over
 from effectonce.stores.sql.locked import Locked
+from effectonce.stores.sql.outgoing import Outgoing, watch_savepoints
 from effectonce.stores.sql.rows import claim_values, held_values, lock_of, outcome_values, silence_values
 
 if TYPE_CHECKING:
@@ -55,6 +58,7 @@ class SqlWork:
         self._in_body = ExitStack()
         self._in_doubt = False
         self._driver: Any = None
+        self._outgoing = Outgoing()
 
     @property
     def connection(self) -> Connection:
@@ -73,6 +77,14 @@ class SqlWork:
         if self._session is None:
             self._session = self._ledger.source.session(self.connection)
         return self._session
+
+    def send(self, message: Message) -> None:
+        """See `ports.Work.send`."""
+        self._outgoing.add(message, session=self._session)
+
+    def hand_over(self, _dispatch: Callable[[Sequence[Stored]], None]) -> Sequence[Stored]:
+        """See `ports.Work.hand_over`."""
+        return self._outgoing.committed
 
     def enter(self) -> Granted | Refused:
         """See `ports.Work.enter`."""
@@ -122,6 +134,7 @@ class SqlWork:
         _ = ledger.statements
         if not self._allow_escape:
             watch_over(ledger.source.engine)
+        watch_savepoints(ledger.source.engine)
         registry = ledger.source.registry
         if registry is not None:
             self._callers = registry.registry() if registry.registry.has() else None
@@ -168,6 +181,8 @@ class SqlWork:
         return answer if isinstance(answer, Refused) else Refused(entry=entry)
 
     def _start_watch(self) -> None:
+        if self._own_transaction:
+            self._outgoing.follow_connection(self.connection)
         if not self._allow_escape:
             session = self._session if self._ledger.source.registry is not None else None
             self._watch = Watch(self.connection, self._claim.key, self._ledger.dialect, session)
@@ -176,6 +191,7 @@ class SqlWork:
     def finish(self, outcome: Outcome) -> bool:
         """See `ports.Work.finish`."""
         self._end_body()
+        self._outgoing.store(self._ledger, self.connection, effect=self._claim.digest)
         self._outcome_state = outcome.state
         first = self._committed is None
         if (
@@ -293,6 +309,7 @@ class SqlWork:
         self.rollback()
         self._session = self._watch = None
         self._in_body = ExitStack()
+        self._outgoing = Outgoing()
         if isinstance(self.enter(), Refused):
             raise Conflict
 
@@ -309,6 +326,7 @@ class SqlWork:
             if not self._ledger.is_lost(error):
                 raise
             self._ask()
+        self._outgoing.commit()
         crashpoints.crash_point("commit.after")
 
     def _commit(self) -> None:

@@ -38,6 +38,7 @@ _RULES = (
     "following",
     "holding",
     "looking",
+    "outbox",
     "renewing",
     "rescuing",
     "scene",
@@ -54,6 +55,7 @@ from effectonce.testing.conformance.crowds import Crowds  # noqa: E402
 from effectonce.testing.conformance.following import Followers  # noqa: E402
 from effectonce.testing.conformance.holding import Holding  # noqa: E402
 from effectonce.testing.conformance.looking import Looking  # noqa: E402
+from effectonce.testing.conformance.outbox import OutboxConformance  # noqa: E402
 from effectonce.testing.conformance.renewing import Renewing  # noqa: E402
 from effectonce.testing.conformance.rescuing import Rescuing  # noqa: E402
 from effectonce.testing.conformance.settling import Settling  # noqa: E402
@@ -61,7 +63,7 @@ from effectonce.testing.conformance.steps import Steps  # noqa: E402
 from effectonce.testing.conformance.terms import Terms  # noqa: E402
 from effectonce.testing.conformance.ticking import Ticks  # noqa: E402
 
-__all__ = ["LedgerConformance", "ScheduleConformance"]
+__all__ = ["LedgerConformance", "OutboxConformance", "ScheduleConformance"]
 
 
 class LedgerConformance(Claiming, Admission, Settling, Renewing, Rescuing, Holding, Looking, Followers, Crowds, Steps):

@@ -1,0 +1,170 @@
+"""Where a message that is sent goes: to the broker, or with a transaction into the outbox.
+
+A guarded `Transactional` body's messages go with its work. Elsewhere a context (`once.outbox`) says which transaction
+they belong to. What is sent for the protocol's sake (a retry, a copy that is put off) never goes into an outbox: it
+must not be undone with the body, nor wait for it.
+"""
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar, Token
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Protocol, Self
+
+from effectonce.app.frames import Frame, current_frame
+from effectonce.app.recorder import Recorder
+from effectonce.domain.outbox import Message, Stored
+from effectonce.errors import OutboxUnsuitable
+from effectonce.outbox_ports import OutboxStore
+from effectonce.ports import is_transactional
+from effectonce.runtime.transactional import TransactionalAttempt
+
+if TYPE_CHECKING:
+    from effectonce.app.extension import EffectOnce
+
+
+LONGEST_ORDER: Final = 190
+"""Characters that a name of an order may have."""
+
+
+class Transaction(Protocol):
+    """An open transaction of the ledger's database that messages can go with."""
+
+    def send(self, message: Message) -> None:
+        """Let *message* be stored with it, and sent after its commit."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Collecting:
+    """Messages go with *transaction*, as long as *frame* is the innermost guarded call; *order*: kept among them."""
+
+    once: "EffectOnce"
+    transaction: Transaction | None
+    frame: Frame | None
+    order: str | None = None
+
+    def recorder(self, producer: Any, name: str) -> Recorder:
+        """A producer that gives the message to the transaction."""
+        assert self.transaction is not None, "asked for without a transaction"  # noqa: S101 - a mistake of ours
+        return Recorder(producer, self.transaction.send, task=name, order=self.order)
+
+
+_collecting: ContextVar[Collecting | None] = ContextVar("effectonce_collecting", default=None)
+
+
+def collecting_for(once: "EffectOnce", producer: Any) -> Collecting | None:
+    """Which transaction a message of this thread goes with; None: it is sent now."""
+    frame, said = current_frame(), _collecting.get()
+    if said is None or said.frame is not frame or said.once is not once:
+        said = _of_body(once, frame)
+    if said is None or said.transaction is None or not once.is_own_broker(producer.connection):
+        return None
+    return said
+
+
+@contextmanager
+def sending_now(once: "EffectOnce") -> Iterator[None]:
+    """A context whose messages go to the broker, whatever is open around it."""
+    token = _collecting.set(Collecting(once=once, transaction=None, frame=current_frame()))
+    try:
+        yield
+    finally:
+        _collecting.reset(token)
+
+
+def _of_body(once: "EffectOnce", frame: Frame | None) -> Collecting | None:
+    if frame is None or not frame.entered or frame.guard.once is not once:
+        return None
+    attempt = frame.attempt
+    if isinstance(attempt, TransactionalAttempt) and attempt.work is not None:
+        return Collecting(once=once, transaction=attempt.work, frame=frame)
+    return None
+
+
+class Outbox:
+    """The context that `once.outbox` gives; for ``with`` and ``async with``."""
+
+    def __init__(self, once: "EffectOnce", session: Any, *, order: str | None) -> None:
+        if order is not None and len(order) > LONGEST_ORDER:
+            raise OutboxUnsuitable(ledger="", reason=f"in_order has more than {LONGEST_ORDER} characters")
+        self._once = once
+        self._session = session
+        self._order = order
+        self._token: Token[Collecting | None] | None = None
+        self._alone: _Alone | None = None
+
+    def __enter__(self) -> Self:
+        frame = current_frame()
+        collecting = Collecting(
+            once=self._once, transaction=self._transaction(frame), frame=frame, order=self._order or _order_around()
+        )
+        self._token = _collecting.set(collecting)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        assert self._token is not None, "left before it was entered"  # noqa: S101 - a mistake of ours
+        _collecting.reset(self._token)
+        if self._alone is not None and kind is None:
+            self._alone.commit()
+
+    async def __aenter__(self) -> Self:
+        return self.__enter__()
+
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        alone, self._alone = self._alone, None
+        self.__exit__(kind)
+        if alone is not None and kind is None:
+            await asyncio.to_thread(alone.commit)
+
+    def _transaction(self, frame: Frame | None) -> Transaction:
+        ledger = self._once.ledger
+        if not is_transactional(ledger):
+            raise OutboxUnsuitable(ledger=ledger.name, reason="the ledger is not a SQL database")
+        body = _of_body(self._once, frame)
+        if self._session is None:
+            if body is not None and body.transaction is not None:
+                return body.transaction
+            self._alone = _Alone(ledger.outbox, self._once.dispatcher.dispatch)
+            return self._alone
+        if body is not None and ledger.outbox.is_session_of(body.transaction, self._session):
+            assert body.transaction is not None, "a body has one"  # noqa: S101 - a mistake of ours
+            return body.transaction
+        dispatch = self._once.dispatcher.dispatch
+        is_async = hasattr(self._session, "sync_session")
+        joined: Transaction = ledger.outbox.join(self._session, dispatch=_in_thread(dispatch) if is_async else dispatch)
+        return joined
+
+
+class _Alone:
+    """Messages that belong to no other work: all are stored together at the end, or none."""
+
+    def __init__(self, store: OutboxStore, dispatch: Callable[[Sequence[Stored]], None]) -> None:
+        self._store = store
+        self._dispatch = dispatch
+        self._messages: list[Message] = []
+
+    def send(self, message: Message) -> None:
+        self._messages.append(message)
+
+    def commit(self) -> None:
+        if self._messages:
+            stored = self._store.store(self._messages)
+            if stored:
+                self._dispatch(stored)
+
+
+def _order_around() -> str | None:
+    around = _collecting.get()
+    return around.order if around is not None and around.frame is current_frame() else None
+
+
+def _in_thread(dispatch: Callable[[Sequence[Stored]], None]) -> Callable[[Sequence[Stored]], None]:
+    """An event loop does not wait for the broker."""
+
+    def start(stored: Sequence[Stored]) -> None:
+        threading.Thread(target=dispatch, args=(stored,), name="effectonce-dispatch", daemon=True).start()
+
+    return start
