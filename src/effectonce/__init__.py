@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from effectonce.errors import EffectDuplicate as EffectDuplicate
     from effectonce.errors import EffectHeld as EffectHeld
     from effectonce.errors import EffectKeyReused as EffectKeyReused
+    from effectonce.errors import EffectNotFound as EffectNotFound
     from effectonce.errors import EffectOnceError as EffectOnceError
+    from effectonce.errors import EntryRefused as EntryRefused
     from effectonce.errors import EtaTooFar as EtaTooFar
     from effectonce.errors import FenceRefused as FenceRefused
     from effectonce.errors import KeyInvalid as KeyInvalid
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
     from effectonce.errors import ResultNotKept as ResultNotKept
     from effectonce.errors import SchemaMissing as SchemaMissing
     from effectonce.errors import SettingsInvalid as SettingsInvalid
+    from effectonce.errors import SettledAsFailed as SettledAsFailed
     from effectonce.errors import StepInvalid as StepInvalid
     from effectonce.errors import TransactionEscaped as TransactionEscaped
 
@@ -54,7 +57,9 @@ _ERRORS = (
     "EffectDuplicate",
     "EffectHeld",
     "EffectKeyReused",
+    "EffectNotFound",
     "EffectOnceError",
+    "EntryRefused",
     "EtaTooFar",
     "FenceRefused",
     "KeyInvalid",
@@ -68,6 +73,7 @@ _ERRORS = (
     "ResultNotEncodable",
     "ResultNotKept",
     "SchemaMissing",
+    "SettledAsFailed",
     "SettingsInvalid",
     "StepInvalid",
     "TransactionEscaped",

@@ -186,6 +186,30 @@ class StepInvalid(EffectOnceError):
     hint = "steps belong in a Leased body, each with a name of its own and a result that the serializer can carry"
 
 
+class EffectNotFound(EffectOnceError):
+    """No ledger of this app has an effect of that name."""
+
+    code = "effect-not-found"
+    message = "there is no effect '{key}' in {ledgers}"
+    hint = "give its key as `celery -A proj once list` shows it, or the digest of its entry in hex"
+
+
+class EntryRefused(EffectOnceError):
+    """An entry cannot be settled, freed or redacted as it stands; nothing was changed."""
+
+    code = "entry-refused"
+    message = "the effect '{key}' cannot be {action}: {reason}"
+    hint = "look at it with: celery -A proj once show '{key}'"
+
+
+class SettledAsFailed(EffectOnceError):
+    """A person has settled the effect as failed; each message of it ends with this error."""
+
+    code = "settled-as-failed"
+    message = "a person has settled the effect '{key}' as failed: {reason}"
+    hint = "`celery -A proj once reopen` lets it run again"
+
+
 class LedgerUnavailable(EffectOnceError):
     """The ledger could not be asked, so nothing was run."""
 

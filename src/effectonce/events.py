@@ -40,6 +40,7 @@ class Name(StrEnum):
     OUTBOX_SENT = "outbox.sent"
     OUTBOX_HELD_UP = "outbox.held_up"
     OUTBOX_STUCK = "outbox.stuck"
+    ENTRIES_PRUNED = "entries.pruned"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,6 +25,7 @@ _LEVELS: Final = {
     Name.LEDGER_FOUND: logging.INFO,
     Name.TERM_WON: logging.INFO,
     Name.TICK_SENT: logging.INFO,
+    Name.ENTRIES_PRUNED: logging.INFO,
     Name.EFFECT_POISONED: logging.ERROR,
     Name.EFFECT_UNKNOWN: logging.ERROR,
     Name.OUTBOX_STUCK: logging.ERROR,

@@ -11,7 +11,8 @@ import pytest
 
 from effectonce import errors, observers
 from effectonce.cli.effectonce import main
-from effectonce.cli.once import NOT_FOUND, once
+from effectonce.cli.once import once
+from effectonce.cli.plainly import NOT_FOUND, REFUSED
 from effectonce.domain.claims import State
 from effectonce.domain.policies import Exclusive, Leased, Policy, Transactional
 from effectonce.errors import EffectOnceError
@@ -130,7 +131,7 @@ def test_every_option_of_a_command_stands_in_the_reference(group: click.Group) -
 
 def test_every_exit_code_of_once_stands_in_the_reference() -> None:
     codes = [row[0] for row in _rows("commands.md", after="## celery -A proj once") if row[0].isdigit()]
-    assert codes == ["0", "1", "2", str(NOT_FOUND)]
+    assert codes == ["0", "1", "2", str(NOT_FOUND), str(REFUSED)]
 
 
 def test_every_state_is_named_and_explained() -> None:

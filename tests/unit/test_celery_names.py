@@ -9,7 +9,7 @@ import pytest
 from amqp import channel as amqp_channel
 from celery import Celery, _state, canvas
 from celery.app import amqp, annotations, autoretry, base, task, trace
-from celery.backends.base import Backend, DisabledBackend
+from celery.backends.base import Backend, DisabledBackend, KeyValueStoreBackend
 from celery.worker import WorkController, request
 from celery.worker.consumer import consumer, tasks
 from kombu.messaging import Producer
@@ -93,6 +93,12 @@ def test_the_result_is_stored_after_the_continuation_went_out() -> None:
         "mark_as_done("
     )
     assert "self.on_chord_part_return(request, state, result)" in source(Backend.mark_as_done)
+
+
+def test_the_meta_of_a_result_is_made_in_one_place() -> None:
+    parameters = list(inspect.signature(Backend._get_result_meta).parameters)
+    assert parameters[1:5] == ["result", "state", "traceback", "request"]
+    assert "self._get_result_meta(result=result, state=state," in source(KeyValueStoreBackend._store_result)
 
 
 def test_a_worker_lost_after_success_is_asked_of_the_request() -> None:

@@ -1,8 +1,8 @@
 """The loops of a worker, as steps of Celery's blueprints.
 
 They run in the worker's main process. `Checked` refuses to start a worker whose settings are bad; `Rescues` frees
-what nobody holds any more; `Watches` stops consuming while the ledger is away. A worker whose app has no guarded task
-gets none of them.
+what nobody holds any more; `Prunes` takes away what is over; `Watches` stops consuming while the ledger is away. A
+worker whose app has no guarded task gets none of them.
 """
 
 from typing import Any
@@ -16,6 +16,7 @@ from effectonce.errors import LedgerUnsuitable, SettingsInvalid
 from effectonce.observers import log
 from effectonce.ports import is_transactional
 from effectonce.runtime.loop import Loop
+from effectonce.runtime.pruner import PruningLoop
 from effectonce.runtime.rescuer import BATCH, Rescuer
 from effectonce.runtime.sentry import Sentry
 
@@ -24,10 +25,13 @@ logger = get_logger("effectonce")
 LOOK_EVERY = 2.0
 """Seconds between two looks at the ledger."""
 
+PRUNE_EVERY = 60.0
+"""Seconds between two looks whether a pass of the pruner is due."""
+
 
 def add_steps(app: Any) -> None:
     """Let the workers of *app* run the loops."""
-    app.steps["worker"].update({Checked, Rescues})
+    app.steps["worker"].update({Checked, Rescues, Prunes})
     app.steps["consumer"].update({Watches, KeepsVisibility})
 
 
@@ -90,6 +94,18 @@ class Rescues(bootsteps.StartStopStep):
             self._loop.stop()
 
     terminate = stop
+
+
+class Prunes(Rescues):
+    """Looks now and then whether the ledger is to be pruned."""
+
+    label = "Pruner"
+
+    def start(self, parent: Any) -> None:
+        """Start the loop; a restart of the blueprint finds it running."""
+        once = parent.app.effectonce
+        self._loop = Loop("pruner", PruningLoop(lambda: once.stores, emit=log).step, interval=PRUNE_EVERY)
+        self._loop.start()
 
 
 class Watches(bootsteps.StartStopStep):

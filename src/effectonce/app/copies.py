@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from kombu.messaging import Producer
 from kombu.pools import producers
-from kombu.serialization import dumps, registry
+from kombu.serialization import dumps, loads, prepare_accept_content, registry
 
 from effectonce import crashpoints
 from effectonce.app import requests
@@ -115,6 +115,24 @@ def held_message(task: Any, request: Any) -> bytes:
     content_type, encoding, payload = dumps(body, serializer=options.get("serializer") or task.app.conf.task_serializer)
     text = payload if isinstance(payload, bytes) else payload.encode("utf-8")
     return f"{content_type};{encoding}\n".encode() + text
+
+
+def read_held(app: Any, message: bytes) -> dict[str, Any]:
+    """What `held_message` wrote: task, args, kwargs, options."""
+    head, _, payload = message.partition(b"\n")
+    content_type, _, encoding = head.decode().partition(";")
+    accept = prepare_accept_content([*app.conf.accept_content, app.conf.task_serializer])
+    found: dict[str, Any] = loads(payload, content_type, encoding, accept=accept)
+    return found
+
+
+def send_held(confirmed: Confirmed, app: Any, message: bytes) -> None:
+    """Publish a message that was kept with its entry; returns once the broker has it. Raises what kombu raises."""
+    found = read_held(app, message)
+    options = {name: value for name, value in found["options"].items() if value is not None}
+    with confirmed.acquire() as producer:
+        options |= confirmed.options
+        app.send_task(found["task"], found["args"], found["kwargs"], producer=producer, add_to_parent=False, **options)
 
 
 def _send_again(confirmed: Confirmed, task: Any, request: Any, *, countdown: float, changed: dict[str, Any]) -> None:

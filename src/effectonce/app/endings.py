@@ -16,7 +16,7 @@ from celery.backends.base import DisabledBackend
 from celery.exceptions import Ignore, Reject
 from celery.result import AsyncResult
 
-from effectonce.app.continuation import Duty, owe
+from effectonce.app.continuation import Duty, note_replay, owe
 from effectonce.app.copies import held_message, put_off
 from effectonce.app.encoding import decode_failure, decode_result
 from effectonce.app.frames import Frame
@@ -113,7 +113,9 @@ def _replay(frame: Frame, entry: Entry) -> Any:
     if entry.state is State.FAILED:
         _owe(frame, entry, marked=own and frame.delivery.fails_on)
         _happened(frame, entry)
-        raise decode_failure(frame.task, entry.result or b"")
+        if entry.result is None:
+            raise _not_kept(frame, entry, "it was redacted")
+        raise decode_failure(frame.task, entry.result)
     result = _result_of(frame, entry)
     _owe(frame, entry, marked=own and frame.delivery.continues)
     _happened(frame, entry)
@@ -137,10 +139,18 @@ def _result_of(frame: Frame, entry: Entry) -> Any:
         raise first.result
     if entry.handed_over and first is not None and not _has_expired(frame, entry):
         _busy(frame, Busy(wait=None, own=True))
-    why = "its replacement's" if entry.handed_over else "larger than effectonce_result_max_bytes, or result=False"
-    raise ResultNotKept(
-        task=frame.delivery.task, key=entry.key, reason=f"it was {why}, and the result backend does not have it"
-    )
+    raise _not_kept(frame, entry, _why_not(entry))
+
+
+def _why_not(entry: Entry) -> str:
+    if not entry.key:
+        return "it was redacted"
+    return "it was its replacement's" if entry.handed_over else "it was too large, or the policy says result=False"
+
+
+def _not_kept(frame: Frame, entry: Entry, why: str) -> ResultNotKept:
+    key = entry.key or frame.claim.key
+    return ResultNotKept(task=frame.delivery.task, key=key, reason=f"{why}, and the result backend does not have it")
 
 
 def _state_of(frame: Frame, first: AsyncResult) -> str:
@@ -358,6 +368,8 @@ def _copy_later(frame: Frame) -> None:
 
 
 def _happened(frame: Frame, entry: Entry) -> None:
+    if frame.delivery.task_id:
+        note_replay(frame.request)
     frame.guard.happened(frame, Name.EFFECT_REPLAYED, first=entry.task_id, since=_instant(entry.since))
 
 

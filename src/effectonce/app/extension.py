@@ -14,6 +14,7 @@ from effectonce.app.canvas import refuse_keys_on_wholes
 from effectonce.app.copies import Confirmed
 from effectonce.app.current import Effect, current_connection, current_effect, current_session
 from effectonce.app.definitions import check_when_defined
+from effectonce.app.entries import Entries
 from effectonce.app.far_etas import FarEtas
 from effectonce.app.guard import Guard, body_signature
 from effectonce.app.kombu_broker import KombuBroker
@@ -128,6 +129,11 @@ class EffectOnce:
         settings = self.settings
         found = [self.ledger] if settings.ledger is not None else []
         return (*found, self.leases) if settings.leases is not None else tuple(found)
+
+    @property
+    def entries(self) -> Entries:
+        """What people do with single effects: find, settle, rerun, reopen, redact, prune."""
+        return Entries(self)
 
     def keeper_of(self, store: LedgerStore) -> Keeper:
         """What renews this process's leases in *store*."""

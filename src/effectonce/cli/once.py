@@ -7,14 +7,14 @@ from typing import Any, Final
 import click
 
 from effectonce.app.beat.scheduler import store_of
-from effectonce.cli import beats, tables
+from effectonce.cli import beats, cards, tables
+from effectonce.cli.actions import ACTIONS
+from effectonce.cli.cards import project
 from effectonce.cli.outbox import outbox, relay
 from effectonce.cli.plainly import as_json, plain_errors
 from effectonce.domain.claims import Entry, State
-from effectonce.errors import LedgerUnavailable
+from effectonce.errors import EffectNotFound, LedgerUnavailable
 from effectonce.ports import is_transactional
-
-NOT_FOUND: Final = 3
 
 RECENT: Final = 10_000
 """Ticks that ``beat`` looks at to find the last one of each entry."""
@@ -107,16 +107,14 @@ def list_(extension: Any, *, state: str | None, limit: int, as_json: bool) -> No
 @click.pass_obj
 @plain_errors
 def show(extension: Any, *, key: str, as_json: bool) -> None:
-    """Show the effect KEY: its readable key, or the hex digest of its entry."""
-    found: Sequence[Entry] = extension.ledger.find(key)
+    """Show the effect KEY: its readable key, or the hex digest of its entry; with its steps, and what to do."""
+    found = extension.entries.find(key)
     if not found:
-        click.echo(f"no effect {key!r} in the ledger at {extension.ledger.name}", err=True)
-        raise SystemExit(NOT_FOUND)
+        raise EffectNotFound(key=key, ledgers=", ".join(store.name for store in extension.stores))
     if as_json:
-        _print(found, as_json=True)
-        return
-    for entry in found:
-        click.echo(tables.card(entry, held=len(extension.ledger.held(entry.digest))))
+        click.echo(json.dumps([cards.facts(seen) for seen in found], indent=2))
+    else:
+        click.echo("\n\n".join(cards.card(seen, project=project()) for seen in found))
 
 
 @once.command()
@@ -142,3 +140,7 @@ def _print(entries: Sequence[Entry], *, as_json: bool) -> None:
         click.echo(tables.table(entries))
     else:
         click.echo("no entries")
+
+
+for _action in ACTIONS:
+    once.add_command(_action)

@@ -19,7 +19,7 @@ def facts(entry: Entry) -> dict[str, Any]:
         "key": entry.key,
         "digest": entry.digest.hex(),
         "state": entry.state.name.lower(),
-        "since": _instant(entry.since),
+        "since": instant(entry.since),
         "fence": entry.fence,
         "attempt": entry.attempt.hex(),
         "attempts": entry.attempts,
@@ -47,8 +47,8 @@ def message_facts(stored: Stored) -> dict[str, Any]:
         "stage": stored.stage.name.lower(),
         "task": message.task,
         "task_id": message.task_id,
-        "since": _instant(stored.since),
-        "due": None if message.due is None else _instant(message.due),
+        "since": instant(stored.since),
+        "due": None if message.due is None else instant(message.due),
         "tries": stored.tries,
         "error": stored.error or None,
         "order": message.order,
@@ -75,21 +75,11 @@ def _aligned(rows: Sequence[tuple[str, ...]]) -> str:
     )
 
 
-def card(entry: Entry, *, held: int) -> str:
-    """One entry as lines of facts."""
-    shown = facts(entry)
-    lines = [f"effect {shown.pop('key')}"]
-    lines += [f"  {name.replace('_', ' '):<12} {value}" for name, value in shown.items() if value is not None]
-    if held:
-        lines.append(f"  {held} message(s) wait with it")
-    return "\n".join(lines)
-
-
 def _row(entry: Entry) -> tuple[str, ...]:
     return (
         entry.state.name.lower(),
         entry.key,
-        _instant(entry.since),
+        instant(entry.since),
         str(entry.fence),
         str(entry.attempts),
         str(entry.deaths),
@@ -97,5 +87,6 @@ def _row(entry: Entry) -> tuple[str, ...]:
     )
 
 
-def _instant(since: float) -> str:
+def instant(since: float) -> str:
+    """Epoch seconds as people write them, in UTC."""
     return datetime.fromtimestamp(since, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -62,8 +62,13 @@ class Key:
 
     def idempotency_key(self, step: str) -> UUID:
         """A UUID for *step* of this effect, the same in every attempt and process; show it to the outside."""
-        made = int.from_bytes(blake2b(self.digest + encode_text(step), digest_size=16, person=_STEP_VERSION).digest())
-        return UUID(int=made & ~_UUID_MASK | _UUID_8)
+        return idempotency_key(self.digest, step)
+
+
+def idempotency_key(digest: bytes, step: str) -> UUID:
+    """A UUID for *step* of the effect with this digest; derived, so that it need not be stored."""
+    made = int.from_bytes(blake2b(digest + encode_text(step), digest_size=16, person=_STEP_VERSION).digest())
+    return UUID(int=made & ~_UUID_MASK | _UUID_8)
 
 
 class KeySource:

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 
 from effectonce import crashpoints
-from effectonce.domain.claims import Granted, Outcome, Refused, State, judge
+from effectonce.domain.claims import Granted, Outcome, Refused, State
 from effectonce.domain.leases import Lease
 from effectonce.domain.steps import Done, OnUnknown
 from effectonce.errors import EffectOnceError, FenceRefused, LedgerUnavailable, LedgerUnsuitable
@@ -21,7 +21,7 @@ from effectonce.ports import LedgerStore, is_transactional
 from effectonce.runtime.asking import ask_for_claim
 from effectonce.runtime.keeper import Held, Keeper
 from effectonce.runtime.plan import Encoded, Plan
-from effectonce.runtime.signals import Away, Fenced, Raised, Refusal, Remembered, Undecided, signal_of
+from effectonce.runtime.signals import Away, Fenced, Raised, Remembered, Undecided, signal_of
 from effectonce.runtime.steps import Steps
 from effectonce.runtime.turns import take_turn
 
@@ -104,6 +104,7 @@ class LeasedAttempt:
     def _remember(self, error: Exception) -> None:
         if self._plan.is_remembered(error):
             self._end(self._plan.failed(error))
+            self._plan.happened(Name.EFFECT_FAILED, fence=self.fence, error=type(error).__name__)
             raise Remembered(error) from error
 
     def _complete(self, result: Any) -> None:
@@ -185,7 +186,7 @@ class LeasedAttempt:
         asked = self._plan.clock()
         answer = self._ask(lambda: ask_for_claim(self._store, self._plan.claim))
         if isinstance(answer, Refused):
-            raise Refusal(judge(answer, self._plan.claim))
+            raise self._plan.refused(answer)
         self.granted = answer
         lease = Lease.asked(asked, length=self._plan.claim.lease)
         self._held = self._holding.enter_context(self._keeper.holding(answer, lease=lease, key=self._plan.claim.key))

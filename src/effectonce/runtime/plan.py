@@ -5,13 +5,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from effectonce.domain.claims import Claim, Outcome, State
+from effectonce.domain.claims import Claim, Outcome, Refused, State, judge
 from effectonce.domain.deliveries import Delivery
 from effectonce.domain.outbox import Stored
 from effectonce.domain.steps import OnUnknown, Step
 from effectonce.errors import EffectOnceError
 from effectonce.events import Emit, Event, Name
 from effectonce.ports import Sleep
+from effectonce.runtime.signals import Refusal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +85,12 @@ class Plan:
         """The outcome of a body that ended by `Ignore`: its result, if any, is the replacement's (rules 5 and 6)."""
         state = State.RELEASED if self.handed_on() else State.COMPLETED
         return Outcome(state=state, handed_over=self.replaced(), continued=True, kept=False, keep=self.claim.keep)
+
+    def refused(self, answer: Refused) -> Refusal:
+        """What an attempt whose claim was refused tells its caller; what stands in the way is an event."""
+        state = "" if answer.entry is None else answer.entry.state.name.lower()
+        self.happened(Name.CLAIM_REFUSED, state=state or "held in a transaction")
+        return Refusal(judge(answer, self.claim))
 
     def happened(self, name: Name, fence: int = 0, **facts: Any) -> None:
         """Emit an event about this attempt."""

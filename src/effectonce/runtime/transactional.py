@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from effectonce import crashpoints
-from effectonce.domain.claims import Busy, Granted, Outcome, Refused, is_open, judge
+from effectonce.domain.claims import Busy, Granted, Outcome, Refused, is_open
 from effectonce.errors import EffectOnceError, FenceRefused, LedgerUnavailable
 from effectonce.events import Name
 from effectonce.ports import Conflict, TransactionalStore, Work
@@ -116,7 +116,7 @@ class TransactionalAttempt:
     def _commit_claim(self) -> None:
         answer = self._asked(lambda: ask_for_claim(self._store, self._plan.claim))
         if isinstance(answer, Refused):
-            raise Refusal(judge(answer, self._plan.claim))
+            raise self._plan.refused(answer)
         self.committed = self.granted = answer
         name = Name.CLAIM_TAKEN_OVER if answer.takeover else Name.CLAIM_GRANTED
         self._plan.happened(name, fence=answer.fence, deaths=answer.deaths)
@@ -168,7 +168,7 @@ class TransactionalAttempt:
         if self.committed is None:
             if answer.entry is not None and is_open(answer.entry, self._plan.claim):
                 return _Standing()
-            return Refusal(judge(answer, self._plan.claim))
+            return self._plan.refused(answer)
         self.abandoned()
         return Refusal(Busy(wait=None, own=False))
 
@@ -181,6 +181,7 @@ class TransactionalAttempt:
         if isinstance(error, Exception) and self._plan.is_remembered(error):
             work.undo_body()
             self._commit(work, self._plan.failed(error))
+            self._plan.happened(Name.EFFECT_FAILED, fence=self.fence, error=type(error).__name__)
             raise Remembered(error) from error
         work.rollback()
         if isinstance(error, FenceRefused):

@@ -9,38 +9,31 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import ClassVar
 
 from effectonce import crashpoints
 from effectonce.domain.claims import Claim, Entry, Granted, Outcome, Refused, State, admit
 from effectonce.domain.following import Following
 from effectonce.domain.steps import End, Step, waits_for_a_person
-from effectonce.ports import Renewal
+from effectonce.ports import Pruned, Renewal
+from effectonce.stores.memory_records import (
+    ENDED,
+    HELD,
+    OPEN,
+    Record,
+    claimed,
+    ended,
+    is_abandoned,
+    is_begun_by,
+    is_over,
+    keep_once,
+    moved,
+    over_at,
+    taken,
+    told,
+)
 from effectonce.stores.memory_schedule import MemorySchedule
-
-_OPEN = frozenset({State.CLAIMED, State.RELEASED})
-_ENDED = frozenset({State.COMPLETED, State.FAILED})
-_HELD = frozenset({State.UNKNOWN, State.POISONED})
-
-
-@dataclass(slots=True)
-class _Record:
-    """An entry, and what only its store knows: when its lease ends, and when it may be forgotten."""
-
-    entry: Entry
-    ends: float
-    lease: float
-    keep: float | None
-    forget_at: float | None = None
-    messages: list[bytes] = field(default_factory=list)
-    steps: dict[str, Step] = field(default_factory=dict)
-    holding: bool = False
-    follower: bytes | None = None
-
-    def holds(self, attempt: bytes, fence: int) -> bool:
-        """Tell whether nobody has had the entry since (rule 1)."""
-        return self.entry.attempt == attempt and self.entry.fence == fence
 
 
 class MemoryLedger:
@@ -53,7 +46,7 @@ class MemoryLedger:
         self._name = name
         self._clock = clock or _steady_clock()
         self._lock = threading.Lock()
-        self._records: dict[bytes, _Record] = {}
+        self._records: dict[bytes, Record] = {}
         self._schedule = MemorySchedule(self.name, self._clock)
 
     @classmethod
@@ -78,9 +71,9 @@ class MemoryLedger:
         with self._lock:
             now = self._clock()
             record = self._record(claim.digest, now)
-            answer = admit(_told(record, now) if record else None, claim, int(now * 1_000_000))
+            answer = admit(told(record, now) if record else None, claim, int(now * 1_000_000))
             if isinstance(answer, Granted) and not (record and record.holds(claim.attempt, answer.fence)):
-                self._records[claim.digest] = _claimed(claim, answer, now, record.steps if record else {})
+                self._records[claim.digest] = claimed(claim, answer, now, record.steps if record else {})
         crashpoints.crash_point("claim.after")
         if isinstance(answer, Granted) and answer.takeover:
             crashpoints.crash_point("takeover.after")
@@ -93,9 +86,9 @@ class MemoryLedger:
             now = self._clock()
             record = self._held_by(granted, now)
             if record is not None and record.entry.state is State.CLAIMED:
-                record.entry = _ended(record.entry, outcome, now)
-                record.forget_at = _after(now, outcome.keep)
-            done = record is not None and record.entry.state in _ENDED
+                record.entry = ended(record.entry, outcome, now)
+                record.forget_at = over_at(now, outcome.keep)
+            done = record is not None and record.entry.state in ENDED
         crashpoints.crash_point("settle.after")
         return done
 
@@ -105,11 +98,11 @@ class MemoryLedger:
         with self._lock:
             now = self._clock()
             record = self._held_by(granted, now)
-            free = record is not None and record.entry.state in _OPEN
+            free = record is not None and record.entry.state in OPEN
             if record is not None and free:
                 deaths = 0 if reset else record.entry.deaths
-                record.entry = replace(_moved(record.entry, State.RELEASED, now), deaths=deaths, retries=retries)
-                record.forget_at = _after(now, keep)
+                record.entry = replace(moved(record.entry, State.RELEASED, now), deaths=deaths, retries=retries)
+                record.forget_at = over_at(now, keep)
         crashpoints.crash_point("release.after")
         return free
 
@@ -147,20 +140,20 @@ class MemoryLedger:
             record = self._record(entry.digest, now)
             if record is None or not record.holds(entry.attempt, entry.fence):
                 return False
-            unmoved = record.entry.state is entry.state and entry.state in _OPEN
+            unmoved = record.entry.state is entry.state and entry.state in OPEN
             if not unmoved and record.entry.state is not State.POISONED:
                 return False
-            record.entry = _moved(record.entry, State.POISONED, now)
+            record.entry = moved(record.entry, State.POISONED, now)
             record.forget_at = None
-            _keep_once(record, message)
+            keep_once(record, message)
             return True
 
     def hold(self, digest: bytes, message: bytes) -> None:
         """Keep one more message with a held entry, once."""
         with self._lock:
             record = self._record(digest, self._clock())
-            if record is not None and record.entry.state in _HELD:
-                _keep_once(record, message)
+            if record is not None and record.entry.state in HELD:
+                keep_once(record, message)
 
     def held(self, digest: bytes) -> Sequence[bytes]:
         """Give the messages kept with an entry."""
@@ -168,12 +161,58 @@ class MemoryLedger:
             record = self._record(digest, self._clock())
             return tuple(record.messages) if record else ()
 
+    def unhold(self, digest: bytes, message: bytes) -> None:
+        """Forget one message kept with an entry."""
+        with self._lock:
+            record = self._record(digest, self._clock())
+            if record is not None and message in record.messages:
+                record.messages.remove(message)
+
+    def settle_held(self, entry: Entry, outcome: Outcome, *, by: bytes) -> bool:
+        """End a held entry as a person says."""
+        with self._lock:
+            now = self._clock()
+            record = self._unmoved(entry, HELD, now)
+            if record is not None:
+                record.entry = taken(ended(record.entry, outcome, now), by, now)
+                record.forget_at = over_at(now, outcome.keep)
+            return record is not None
+
+    def free(self, entry: Entry, *, by: bytes, keep: float | None) -> bool:
+        """Let an entry run again that is held or finished."""
+        with self._lock:
+            now = self._clock()
+            record = self._unmoved(entry, HELD | ENDED, now)
+            if record is not None:
+                stay = entry.state in HELD
+                record.steps = {name: step for name, step in record.steps.items() if stay and step.ended is not None}
+                fresh = ended(record.entry, Outcome(state=State.RELEASED, kept=False), now)
+                record.entry = replace(taken(fresh, by, now), deaths=0, retries=0)
+                record.forget_at = over_at(now, keep)
+            return record is not None
+
+    def redact(self, entry: Entry) -> bool:
+        """Take what is personal away from a finished entry."""
+        with self._lock:
+            record = self._unmoved(entry, ENDED, self._clock())
+            if record is not None:
+                record.steps = {}
+                record.entry = replace(record.entry, key="", fingerprint=b"", result=None, result_kept=False)
+            return record is not None
+
+    forgets_by_itself = True
+
+    def prune(self, *, limit: int, after: bytes) -> Pruned:
+        """Return: what is over is not there any more."""
+        del limit, after
+        return Pruned(looked=0, removed=0, after=None)
+
     def mark_continued(self, digest: bytes, attempt: bytes) -> None:
         """Note that the continuation went out."""
         crashpoints.crash_point("mark.before")
         with self._lock:
             record = self._record(digest, self._clock())
-            if record is not None and record.entry.attempt == attempt and record.entry.state in _ENDED:
+            if record is not None and record.entry.attempt == attempt and record.entry.state in ENDED:
                 record.entry = replace(record.entry, continued=True)
         crashpoints.crash_point("mark.after")
 
@@ -184,7 +223,7 @@ class MemoryLedger:
             now = self._clock()
             record = self._record(digest, now)
             if record is not None and record.entry.attempt == attempt:
-                record.entry = _moved(record.entry, State.UNKNOWN, now)
+                record.entry = moved(record.entry, State.UNKNOWN, now)
                 record.forget_at = None
         crashpoints.crash_point("mark.after")
 
@@ -193,7 +232,7 @@ class MemoryLedger:
         with self._lock:
             now = self._clock()
             record = self._acting(granted, now)
-            if record is not None and not _is_begun_by(record.steps.get(name), granted):
+            if record is not None and not is_begun_by(record.steps.get(name), granted):
                 record.steps[name] = Step(
                     name=name, attempt=granted.attempt, fence=granted.fence, began=now, holds=holds
                 )
@@ -228,7 +267,7 @@ class MemoryLedger:
         with self._lock:
             now = self._clock()
             record = self._record(digest, now)
-            return _told(record, now) if record else None
+            return told(record, now) if record else None
 
     def find(self, key: str) -> Sequence[Entry]:
         """Entries with this key, or this hex digest."""
@@ -248,13 +287,13 @@ class MemoryLedger:
         crashpoints.crash_point("rescue.before")
         with self._lock:
             now = self._clock()
-            due = [record for record in self._living(now) if _is_abandoned(record, now)][: max(limit, 0)]
-            before = [_told(record, now) for record in due]
+            due = [record for record in self._living(now) if is_abandoned(record, now)][: max(limit, 0)]
+            before = [told(record, now) for record in due]
             for record in due:
                 waits = waits_for_a_person(record.steps.values(), holds=record.holding)
                 state = State.UNKNOWN if waits else State.RELEASED
-                record.entry = replace(_moved(record.entry, state, now), deaths=record.entry.deaths + 1)
-                record.forget_at = None if waits else _after(now, record.keep)
+                record.entry = replace(moved(record.entry, state, now), deaths=record.entry.deaths + 1)
+                record.forget_at = None if waits else over_at(now, record.keep)
         crashpoints.crash_point("rescue.after")
         return before
 
@@ -267,18 +306,24 @@ class MemoryLedger:
     def close(self) -> None:
         """Return: it has no connections."""
 
-    def _record(self, digest: bytes, now: float) -> _Record | None:
+    def _record(self, digest: bytes, now: float) -> Record | None:
         record = self._records.get(digest)
-        if record is not None and _is_over(record, now):
+        if record is not None and is_over(record, now):
             del self._records[digest]
             return None
         return record
 
-    def _held_by(self, granted: Granted, now: float) -> _Record | None:
+    def _held_by(self, granted: Granted, now: float) -> Record | None:
         record = self._record(granted.digest, now)
         return record if record is not None and record.holds(granted.attempt, granted.fence) else None
 
-    def _acting(self, granted: Granted, now: float) -> _Record | None:
+    def _unmoved(self, entry: Entry, states: frozenset[State], now: float) -> Record | None:
+        record = self._record(entry.digest, now)
+        if record is None or not record.holds(entry.attempt, entry.fence):
+            return None
+        return record if record.entry.state is entry.state and entry.state in states else None
+
+    def _acting(self, granted: Granted, now: float) -> Record | None:
         record = self._held_by(granted, now)
         return record if record is not None and record.entry.state is State.CLAIMED else None
 
@@ -291,83 +336,19 @@ class MemoryLedger:
         record.ends, record.lease = now + renewal.lease, renewal.lease
         return True
 
-    def _living(self, now: float) -> list[_Record]:
+    def _living(self, now: float) -> list[Record]:
         """All records in the order of their digests; what may be forgotten is."""
-        for digest in [digest for digest, record in self._records.items() if _is_over(record, now)]:
+        for digest in [digest for digest, record in self._records.items() if is_over(record, now)]:
             del self._records[digest]
         return [self._records[digest] for digest in sorted(self._records)]
 
     def _all(self) -> list[Entry]:
         with self._lock:
             now = self._clock()
-            return [_told(record, now) for record in self._living(now)]
+            return [told(record, now) for record in self._living(now)]
 
 
 def _steady_clock() -> Callable[[], float]:
     """Epoch seconds that go on evenly when the machine's clock is set."""
     start = time.time() - time.monotonic()
     return lambda: start + time.monotonic()
-
-
-def _told(record: _Record, now: float) -> Entry:
-    return replace(record.entry, lease_left=record.ends - now)
-
-
-def _claimed(claim: Claim, granted: Granted, now: float, steps: dict[str, Step]) -> _Record:
-    entry = Entry(
-        digest=claim.digest,
-        key=claim.key,
-        state=State.CLAIMED,
-        fence=granted.fence,
-        attempt=claim.attempt,
-        identity=claim.identity,
-        task_id=claim.task_id,
-        fingerprint=claim.fingerprint,
-        lease_left=claim.lease,
-        deaths=granted.deaths,
-        attempts=granted.attempts,
-        retries=claim.retries,
-        continued=False,
-        handed_over=False,
-        result=None,
-        result_kept=False,
-        since=now,
-    )
-    return _Record(
-        entry, ends=now + claim.lease, lease=claim.lease, keep=claim.keep, steps=dict(steps), holding=claim.holds
-    )
-
-
-def _ended(entry: Entry, outcome: Outcome, now: float) -> Entry:
-    return replace(
-        _moved(entry, outcome.state, now),
-        result=outcome.result if outcome.kept else None,
-        result_kept=outcome.kept,
-        handed_over=outcome.handed_over,
-        continued=outcome.continued,
-    )
-
-
-def _moved(entry: Entry, state: State, now: float) -> Entry:
-    return entry if entry.state is state else replace(entry, state=state, since=now)
-
-
-def _is_abandoned(record: _Record, now: float) -> bool:
-    return record.entry.state is State.CLAIMED and now > record.ends + record.lease
-
-
-def _is_begun_by(step: Step | None, granted: Granted) -> bool:
-    return step is not None and (step.attempt == granted.attempt or step.ended is not None)
-
-
-def _is_over(record: _Record, now: float) -> bool:
-    return record.forget_at is not None and now >= record.forget_at
-
-
-def _after(now: float, keep: float | None) -> float | None:
-    return None if keep is None else now + keep
-
-
-def _keep_once(record: _Record, message: bytes) -> None:
-    if message not in record.messages:
-        record.messages.append(message)

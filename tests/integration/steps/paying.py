@@ -92,3 +92,8 @@ def no_steps(order: str) -> None:
 def total(parts: list[str]) -> str:
     began("total")
     return ", ".join(sorted(parts))
+
+
+@app.task
+def echo(what: str) -> str:
+    return f"got {what}"

@@ -17,6 +17,9 @@ def test_a_task_sent_twice_takes_effect_once_and_both_get_the_result(shop: Shop)
     assert [first.get(timeout=30), second.get(timeout=30)] == ["charged 1", "charged 1"]
     assert shop.effects() == {1: 1}
     assert shop.bodies("charge:1") == 1
+    told = [result.backend.get_task_meta(result.id).get("replayed", False) for result in (first, second)]
+    assert sorted(told) == [False, True]
+    shop.wait_log("effect.replayed")
 
 
 @pytest.mark.parametrize("pair", LEASED)

@@ -149,6 +149,18 @@ def read_entries(digests: Iterable[bytes], told: Iterable[Any]) -> list[Entry]:
     return [entry for entry in read if entry is not None]
 
 
+def as_read(entry: Entry) -> list[Any]:
+    """What makes a script conditional on an entry as it was read."""
+    return [entry.attempt, entry.fence, int(entry.state)]
+
+
+def settled(entry: Entry, outcome: Outcome, by: bytes) -> list[Any]:
+    """What ``settle.lua`` is given."""
+    keep = time_to_live(outcome.keep)
+    arguments = [*as_read(entry), by, int(outcome.state), keep, int(outcome.kept)]
+    return arguments if outcome.result is None else [*arguments, outcome.result]
+
+
 def step_field(name: str) -> bytes:
     """The field of a step in its effect's hash."""
     return _STEP + encoded(name)

@@ -14,7 +14,7 @@ from effectonce.domain.claims import Claim, Entry, Granted, Outcome, Refused, St
 from effectonce.domain.following import Following
 from effectonce.domain.steps import End, Step
 from effectonce.errors import LedgerUnavailable
-from effectonce.ports import Renewal
+from effectonce.ports import Pruned, Renewal
 from effectonce.stores.redis import layout
 from effectonce.stores.redis.connection import open_client, public_name
 from effectonce.stores.redis.layout import Keys
@@ -118,6 +118,33 @@ class RedisLedger:
         key = self._keys.messages(digest)
         messages: list[bytes] = self._asked(lambda: self._client.zrange(key, 0, -1))
         return messages
+
+    def unhold(self, digest: bytes, message: bytes) -> None:
+        """Forget one message kept with an entry."""
+        key = self._keys.messages(digest)
+        self._asked(lambda: self._client.zrem(key, message))
+
+    def settle_held(self, entry: Entry, outcome: Outcome, *, by: bytes) -> bool:
+        """End a held entry as a person says."""
+        return bool(
+            self._run(self._scripts.settle, (self._keys.entry(entry.digest),), layout.settled(entry, outcome, by))
+        )
+
+    def free(self, entry: Entry, *, by: bytes, keep: float | None) -> bool:
+        """Let an entry run again that is held or finished."""
+        arguments = [*layout.as_read(entry), by, layout.time_to_live(keep)]
+        return bool(self._run(self._scripts.free, (self._keys.entry(entry.digest),), arguments))
+
+    def redact(self, entry: Entry) -> bool:
+        """Take what is personal away from a finished entry."""
+        return bool(self._run(self._scripts.redact, (self._keys.entry(entry.digest),), layout.as_read(entry)))
+
+    forgets_by_itself = True
+
+    def prune(self, *, limit: int, after: bytes) -> Pruned:
+        """Return: the server forgets by itself."""
+        del limit, after
+        return Pruned(looked=0, removed=0, after=None)
 
     def mark_continued(self, digest: bytes, attempt: bytes) -> None:
         """Note that the continuation went out."""

@@ -32,6 +32,9 @@ class Scripts:
         self.end_step = script("end_step")
         self.cancel_step = script("cancel_step")
         self.steps = script("steps")
+        self.settle = script("settle")
+        self.free = script("free")
+        self.redact = script("redact")
         self.probe = script("probe")
 
 

@@ -17,6 +17,7 @@ from effectonce.domain.claims import Claim, Entry, Granted, Outcome, Refused, St
 from effectonce.domain.following import Following
 from effectonce.ports import Renewal, Work
 from effectonce.stores.sql.dialects import CLAIM_WAIT
+from effectonce.stores.sql.keeping import Keeping
 from effectonce.stores.sql.locked import Locked
 from effectonce.stores.sql.nested import NestedWork
 from effectonce.stores.sql.outbox import SqlOutbox
@@ -38,7 +39,7 @@ from effectonce.stores.sql.steps import StepRecords
 from effectonce.stores.sql.work import SqlWork
 
 
-class SqlLedger(StepRecords):
+class SqlLedger(StepRecords, Keeping):
     """A ledger in a SQL database; open it with `open`."""
 
     @classmethod

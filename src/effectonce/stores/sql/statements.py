@@ -10,6 +10,7 @@ from sqlalchemy import Table, TextClause, text
 
 from effectonce.domain.claims import State
 from effectonce.stores.sql.dialects import Dialect
+from effectonce.stores.sql.keeping_statements import KeepingStatements
 from effectonce.stores.sql.outbox_statements import COLUMNS as OUTBOX_COLUMNS
 from effectonce.stores.sql.outbox_statements import OutboxStatements
 from effectonce.stores.sql.schedule_statements import TERM_COLUMNS, TICK_COLUMNS
@@ -44,6 +45,7 @@ class Statements:
         self.steps = StepStatements(entries, steps, dialect)
         outbox, relays = quote(tables.outbox), quote(tables.relays)
         self.outbox = OutboxStatements(dialect, outbox=outbox, relays=relays)
+        self.keeping = KeepingStatements(entries, held, steps, outbox, dialect)
         # Reads no row of the tables: fails when one or a column is missing.
         self.check = text(
             f"select max(version) as version, (select count(*) from (select {self._columns}, keep_until, keep_us, "

@@ -46,6 +46,7 @@ _RULES = (
     "steps",
     "terms",
     "ticking",
+    "keeping",
 )
 pytest.register_assert_rewrite(*(f"{__name__}.{rules}" for rules in _RULES))
 
@@ -54,6 +55,7 @@ from effectonce.testing.conformance.claiming import Claiming  # noqa: E402
 from effectonce.testing.conformance.crowds import Crowds  # noqa: E402
 from effectonce.testing.conformance.following import Followers  # noqa: E402
 from effectonce.testing.conformance.holding import Holding  # noqa: E402
+from effectonce.testing.conformance.keeping import Keeping  # noqa: E402
 from effectonce.testing.conformance.looking import Looking  # noqa: E402
 from effectonce.testing.conformance.outbox import OutboxConformance  # noqa: E402
 from effectonce.testing.conformance.renewing import Renewing  # noqa: E402
@@ -66,7 +68,9 @@ from effectonce.testing.conformance.ticking import Ticks  # noqa: E402
 __all__ = ["LedgerConformance", "OutboxConformance", "ScheduleConformance"]
 
 
-class LedgerConformance(Claiming, Admission, Settling, Renewing, Rescuing, Holding, Looking, Followers, Crowds, Steps):
+class LedgerConformance(
+    Claiming, Admission, Settling, Renewing, Rescuing, Holding, Looking, Followers, Crowds, Steps, Keeping
+):
     """All rules of a ledger store."""
 
 

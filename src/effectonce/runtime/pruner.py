@@ -1,0 +1,115 @@
+"""The pruner: takes away entries whose time is over, a small batch after the other.
+
+A pass goes through a ledger in the order of the primary key; each batch is a short transaction, and after each the
+pruner pauses as long as the batch took, so it never has more than half of one connection's time. One process prunes at
+a time: it holds a claim of its own in the ledger, which ends by itself when that process dies. What is claimed, held or
+has a message waiting is never taken away.
+"""
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from hashlib import blake2b
+from typing import Final
+
+from effectonce.domain.claims import Claim, Granted, State
+from effectonce.events import Emit, Event, Name
+from effectonce.ports import LedgerStore, Renewal, Sleep
+
+BATCH: Final = 500
+"""Entries that one batch looks at."""
+
+TERM: Final = 60.0
+"""Seconds that a process leads without renewal; a batch takes far less."""
+
+EVERY: Final = 600.0
+"""Seconds between two passes, counted from the end of the last, whichever worker made it."""
+
+KEY: Final = "effectonce:pruner"
+_DIGEST: Final = blake2b(KEY.encode(), digest_size=16).digest()
+_DEATHS: Final = 30_000
+
+Progress = Callable[[int, int], None]
+"""Told after each batch: how many entries were looked at so far, and how many removed."""
+
+
+class Pruner:
+    """Prunes one store."""
+
+    def __init__(
+        self, store: LedgerStore, *, sleep: Sleep = time.sleep, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._store = store
+        self._sleep = sleep
+        self._clock = clock
+
+    def prune(self, progress: Progress | None = None) -> int | None:
+        """Make one pass now; answers how many entries were removed, None when another process is at it."""
+        if self._store.forgets_by_itself:
+            return 0
+        granted = self._store.claim(self._claim())
+        if not isinstance(granted, Granted):
+            return None
+        try:
+            return self._pass(granted, progress)
+        finally:
+            self._store.release(granted, retries=0, reset=True, keep=None)
+
+    def _pass(self, granted: Granted, progress: Progress | None) -> int:
+        looked = removed = 0
+        after: bytes | None = b""
+        while after is not None:
+            began = self._clock()
+            pruned = self._store.prune(limit=BATCH, after=after)
+            looked, removed, after = looked + pruned.looked, removed + pruned.removed, pruned.after
+            if progress is not None:
+                progress(looked, removed)
+            if granted.attempt not in self._store.renew([_renewal(granted)]):
+                return removed
+            if after is not None:
+                self._sleep(self._clock() - began)
+        return removed
+
+    def is_due(self, now: float) -> bool:
+        """Whether the last pass ended long enough ago; *now* is epoch seconds, and decides nothing else."""
+        entry = self._store.read(_DIGEST)
+        if entry is None:
+            return True
+        is_led = entry.state is State.CLAIMED and entry.lease_left > 0
+        return not is_led and now - entry.since > EVERY
+
+    @staticmethod
+    def _claim() -> Claim:
+        return Claim(
+            digest=_DIGEST,
+            key=KEY,
+            attempt=os.urandom(8),
+            identity=_DIGEST,
+            task_id="",
+            fingerprint=b"",
+            lease=TERM,
+            max_takeovers=_DEATHS,
+        )
+
+
+class PruningLoop:
+    """Prunes the stores of a worker when they are due."""
+
+    def __init__(self, stores: Callable[[], Sequence[LedgerStore]], *, emit: Emit) -> None:
+        self._stores = stores
+        self._emit = emit
+
+    def step(self) -> bool:
+        """Look at each store once."""
+        for store in self._stores():
+            pruner = Pruner(store)
+            if store.forgets_by_itself or not pruner.is_due(time.time()):
+                continue
+            removed = pruner.prune()
+            if removed:
+                self._emit(Event(name=Name.ENTRIES_PRUNED, facts={"ledger": store.name, "removed": removed}))
+        return False
+
+
+def _renewal(granted: Granted) -> Renewal:
+    return Renewal(digest=granted.digest, attempt=granted.attempt, fence=granted.fence, lease=TERM)

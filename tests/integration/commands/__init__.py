@@ -1,0 +1,1 @@
+"""What people do with single effects, by command and from Python."""
