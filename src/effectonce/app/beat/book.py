@@ -18,7 +18,7 @@ from celery.utils.time import maybe_make_aware
 
 from effectonce.app import requests
 from effectonce.app.beat.entries import Asked, series_of
-from effectonce.domain.series import SECOND, Instant, datetime_of, instant
+from effectonce.domain.series import SECOND, Instant, Series, datetime_of, instant
 from effectonce.domain.ticks import Missed, Planned, Tick
 
 logger = logging.getLogger("effectonce")
@@ -92,8 +92,7 @@ class Book:
 
     def planned(self, entry: Any) -> Planned:
         """What an entry says of its ticks."""
-        own_mind = type(entry).is_due is not beat.ScheduleEntry.is_due
-        series = None if own_mind else series_of(entry.schedule)
+        series = self.series(entry)
         return Planned(
             name=entry.name,
             series=Asked(entry.is_due) if series is None else series,
@@ -101,6 +100,10 @@ class Book:
             start=start_of(entry),
             life=life_of(entry),
         )
+
+    def series(self, entry: Any) -> Series | None:
+        """The instants of an entry; None when its kind decides by itself what is due."""
+        return series_of(entry.schedule) if type(entry).is_due is beat.ScheduleEntry.is_due else None
 
     def _note(self, name: str, entry: Any) -> None:
         if name in self._seen:

@@ -8,8 +8,8 @@ from typing import Any
 
 from celery.utils.time import maybe_make_aware
 
-from effectonce.app.beat.book import AGAIN, Book, Later, life_of, missed_of, start_of
-from effectonce.app.beat.entries import Asked, series_of
+from effectonce.app.beat.book import AGAIN, Book, Later
+from effectonce.app.beat.entries import series_of
 from effectonce.domain.series import From, Grid, Instant, Series, instant
 from effectonce.domain.ticks import Missed, Planned, Tick
 
@@ -36,19 +36,13 @@ class DatabaseBook(Book):
             return Later(now + AGAIN)
         return self.planned(entry)
 
-    def planned(self, entry: Any) -> Planned:
-        """What an entry says of its ticks; its intervals count from its start, where it has one."""
+    def series(self, entry: Any) -> Series | None:
+        """The instants of its schedule from its start on, where it has one; intervals count from there."""
         series = series_of(entry.schedule)
-        if series is not None and entry.model.start_time is not None:
-            start = instant(maybe_make_aware(entry.model.start_time))
-            series = From(_anchored(series, start), start)
-        return Planned(
-            name=entry.name,
-            series=Asked(entry.is_due) if series is None else series,
-            missed=missed_of(entry, self.missed),
-            start=start_of(entry),
-            life=life_of(entry),
-        )
+        if series is None or entry.model.start_time is None:
+            return series
+        start = instant(maybe_make_aware(entry.model.start_time))
+        return From(Grid(series.every, start) if isinstance(series, Grid) else series, start)
 
     def advance(self, tick: Tick) -> None:
         """Note the run; of a one-off, in the database before the tick is marked: it has no second one."""
@@ -61,7 +55,3 @@ class DatabaseBook(Book):
         """Forget what was not saved: the new leader's counts are newer."""
         self.inner._dirty.clear()  # noqa: SLF001 - listed in test_celery_names
         super().abandon()
-
-
-def _anchored(series: Series, anchor: Instant) -> Series:
-    return Grid(series.every, anchor) if isinstance(series, Grid) else series

@@ -32,19 +32,21 @@ _TICK: Final = timedelta(microseconds=1)
 
 
 class Asked:
-    """The instants of an entry that only says whether it is due now."""
+    """The instant of an entry that only says whether it is due now; made anew for each look at it."""
 
     def __init__(self, is_due: Callable[[], Any]) -> None:
         self._is_due = is_due
+        self._instant: Instant | None = None
 
     def latest(self, at: Instant) -> Instant | None:
-        """This second, when the entry says so; it is not asked about other times than now."""
-        due, _ = self._is_due()
-        return at // SECOND * SECOND if due else None
+        """This second, when the entry says so; it knows of no earlier one."""
+        if self._instant is None and self._is_due()[0]:
+            self._instant = at // SECOND * SECOND
+        return self._instant if self._instant is not None and self._instant <= at else None
 
     def after(self, at: Instant) -> Instant | None:
         """When it wants to be asked again."""
-        _, seconds = self._is_due()
+        seconds = self._is_due()[1]
         return None if seconds is None else at + max(int(seconds * SECOND), SECOND // 10)
 
 

@@ -9,7 +9,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from effectonce.app.beat.book import AGAIN, Book, Later
-from effectonce.domain.series import SECOND, Instant, datetime_of
+from effectonce.app.beat.entries import series_of
+from effectonce.domain.series import SECOND, Instant, Series, datetime_of
 from effectonce.domain.ticks import Missed, Planned, Tick
 
 
@@ -48,6 +49,10 @@ class RedBeatBook(Book):
             return None
         self._seen[name] = (entry, entry.schedule)
         return self.planned(entry)
+
+    def series(self, entry: Any) -> Series | None:
+        """The instants of its schedule: what RedBeat's entries add to `is_due` is looked at in `plan`."""
+        return series_of(entry.schedule)
 
     def advance(self, tick: Tick) -> None:
         """Write the instant as the last run, so that the score is the next instant."""
