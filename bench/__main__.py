@@ -4,7 +4,7 @@ import importlib
 import sys
 from pathlib import Path
 
-NAMES = ("overhead",)
+NAMES = ("overhead", "outbox")
 
 
 def main() -> None:
