@@ -9,6 +9,9 @@ alias          goes to
 ``lite_twin``  the file of ``lite``, once more
 ``elsewhere``  another file
 ``manual``     the database of ``default``, with autocommit off
+``serial``     the database of ``default``, at SERIALIZABLE
+``binding``    the database of ``default``, with parameters bound by the server
+``immediate``  the file of ``lite``, whose transactions begin with the write lock
 =============  =========================================================
 """
 
@@ -27,7 +30,10 @@ DATABASES: dict[str, dict[str, Any]] = {
     "default": {**POSTGRESQL},
     "twin": {**POSTGRESQL},
     "manual": {**POSTGRESQL, "AUTOCOMMIT": False},
+    "serial": {**POSTGRESQL, "OPTIONS": {"isolation_level": 4}},
+    "binding": {**POSTGRESQL, "OPTIONS": {"server_side_binding": True}},
     "lite": {**SQLITE},
+    "immediate": {**SQLITE, "OPTIONS": {"transaction_mode": "IMMEDIATE", "timeout": 1}},
     "lite_twin": {**SQLITE},
     "elsewhere": {**SQLITE},
 }
@@ -49,7 +55,7 @@ def set_up() -> None:
 def give_postgresql(url: str) -> None:
     """Let the aliases of PostgreSQL go to a database, and create its tables."""
     parsed = sa.make_url(url)
-    for alias in ("default", "twin", "manual"):
+    for alias in [name for name, each in DATABASES.items() if each["ENGINE"] == POSTGRESQL["ENGINE"]]:
         connections[alias].close()
         connections.settings[alias].update(
             NAME=parsed.database,
@@ -63,7 +69,8 @@ def give_postgresql(url: str) -> None:
 
 def give_sqlite(folder: Path) -> None:
     """Let the aliases of SQLite go to files in *folder*, and create their tables."""
-    for alias, name in (("lite", "lite"), ("lite_twin", "lite"), ("elsewhere", "elsewhere")):
+    files = {"lite": "lite", "lite_twin": "lite", "immediate": "lite", "elsewhere": "elsewhere"}
+    for alias, name in files.items():
         connections[alias].close()
         connections.settings[alias].update(NAME=folder / f"{name}.sqlite")
     for alias in ("lite", "elsewhere"):

@@ -28,6 +28,8 @@ def guarded() -> Iterator[Callable[..., EffectOnce]]:
         _state._apps.discard(app)
     yield make
     for app in made:
+        for store in app.effectonce._opened.values():
+            store.close()
         app.close()
     for app in before:
         _state._apps.add(app)

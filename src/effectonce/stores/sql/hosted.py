@@ -133,13 +133,16 @@ class HostedSource(Source):
     @property
     def engine(self) -> Engine:
         """The engine of our own connections; another one when the host's database has become another."""
-        place = self.host.place
-        if self._engine is None or place != self._place:
+        if self._is_elsewhere():
             with self._making:
-                if self._engine is not None:
-                    self._engine.dispose()
-                self._engine, self._place = self._make(), place
+                if self._is_elsewhere():
+                    if self._engine is not None:
+                        self._engine.dispose()
+                    self._engine, self._place = self._make(), self.host.place
         return super().engine
+
+    def _is_elsewhere(self) -> bool:
+        return self._engine is None or self.host.place != self._place
 
     def _make(self) -> Engine:
         host = self.host
