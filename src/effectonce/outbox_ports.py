@@ -9,11 +9,30 @@ from typing import Any, Protocol
 from effectonce.domain.outbox import Depth, Message, Stage, Stored
 
 
+class Batch(Protocol):
+    """Messages that are sent in one ``once.outbox()`` outside of a body."""
+
+    def send(self, message: Message) -> None:
+        """Take a message."""
+        ...
+
+    def commit(self) -> None:
+        """The context is left without an error: store what is not stored yet."""
+        ...
+
+
 class OutboxStore(Protocol):
     """Where messages wait. Each method is a short transaction of its own; none is held open while a message is sent.
 
     Whoever takes a message gets it for a time (`domain.outbox.HOLD`); a taker that dies leaves it to the next one.
     """
+
+    def here(self, *, dispatch: Callable[[Sequence[Stored]], None]) -> Batch | None:
+        """A batch that goes with the transaction which this thread has open in the database's framework.
+
+        None where there is no framework: then messages are stored in a transaction of their own.
+        """
+        ...
 
     def store(self, messages: Sequence[Message], *, effect: bytes | None = None) -> Sequence[Stored]:
         """Store messages in a transaction of their own, all or none; answers those that the caller is to send."""

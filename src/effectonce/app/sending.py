@@ -17,7 +17,7 @@ from effectonce.app.frames import Frame, current_frame
 from effectonce.app.recorder import Recorder
 from effectonce.domain.outbox import Message, Stored
 from effectonce.errors import OutboxUnsuitable
-from effectonce.outbox_ports import OutboxStore
+from effectonce.outbox_ports import Batch, OutboxStore
 from effectonce.ports import is_transactional
 from effectonce.runtime.transactional import TransactionalAttempt
 
@@ -94,7 +94,7 @@ class Outbox:
         self._session = session
         self._order = order
         self._token: Token[Collecting | None] | None = None
-        self._alone: _Alone | None = None
+        self._alone: Batch | None = None
 
     def __enter__(self) -> Self:
         frame = current_frame()
@@ -127,7 +127,8 @@ class Outbox:
         if self._session is None:
             if body is not None and body.transaction is not None:
                 return body.transaction
-            self._alone = _Alone(ledger.outbox, self._once.dispatcher.dispatch)
+            dispatch = self._once.dispatcher.dispatch
+            self._alone = ledger.outbox.here(dispatch=dispatch) or _Alone(ledger.outbox, dispatch)
             return self._alone
         if body is not None and ledger.outbox.is_session_of(body.transaction, self._session):
             assert body.transaction is not None, "a body has one"  # noqa: S101 - a mistake of ours

@@ -73,9 +73,13 @@ class AtomicBlock:
         self._atomic = atomic
 
     @contextmanager
-    def watching(self, *, veto: Callable[[str], None], notice: Callable[[str], None]) -> Iterator[None]:
+    def watching(self, *, veto: Callable[[str], None] | None, notice: Callable[[str], None]) -> Iterator[None]:
         """See `stores.sql.hosted.Block.watching`."""
         mine = self._connection
+        if veto is None:
+            with mine.execute_wrapper(_on_mine(_allow, notice)):
+                yield
+            return
         with ExitStack() as stack:
             for name, how in _FORBIDDEN.items():
                 stack.enter_context(_forbidden(mine, name, how, veto))
@@ -147,6 +151,10 @@ class AtomicBlock:
     def _drop(self) -> None:
         with suppress(Exception):
             self._connection.close()
+
+
+def _allow(_how: str) -> None:
+    """The body may leave its transaction."""
 
 
 @contextmanager

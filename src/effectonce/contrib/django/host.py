@@ -5,7 +5,7 @@ transaction that the project has open. In a test case that Django rolls back the
 anything: there they are savepoints on it.
 """
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Any, Final
 
 from django.core import mail
@@ -83,6 +83,27 @@ class DjangoHost:
         connection = connections[self.alias]
         connection.ensure_connection()
         return connection.connection
+
+    def is_open(self) -> bool:
+        """Inside ``atomic``."""
+        return bool(connections[self.alias].in_atomic_block)
+
+    def mark(self) -> Callable[[], bool]:
+        """A hook that does nothing: Django forgets it when the savepoint that it was registered in is undone."""
+        connection = connections[self.alias]
+        if not connection.in_atomic_block:
+            return lambda: True
+        ran: list[bool] = []
+
+        def hook() -> None:
+            ran.append(True)
+
+        connection.on_commit(hook)
+        return lambda: bool(ran) or any(each is hook for _, each, _ in connection.run_on_commit)
+
+    def on_commit(self, call: Callable[[], None]) -> None:
+        """A robust hook."""
+        connections[self.alias].on_commit(call, robust=True)
 
     def joins(self) -> bool:
         """Inside a test case that will be rolled back, and where the database is in the memory of this process."""

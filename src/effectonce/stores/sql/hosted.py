@@ -20,6 +20,7 @@ from effectonce.domain.claims import Claim, Granted
 from effectonce.errors import SchemaMissing
 from effectonce.ports import Work
 from effectonce.stores.sql.engines import check_engine
+from effectonce.stores.sql.hosted_outbox import HostedOutbox
 from effectonce.stores.sql.hosted_work import HostedWork
 from effectonce.stores.sql.ledger import SqlLedger
 from effectonce.stores.sql.lent import lent_engine
@@ -36,8 +37,13 @@ class Block(Protocol):
         """Begin it, and lend the driver's connection."""
         ...
 
-    def watching(self, *, veto: Callable[[str], None], notice: Callable[[str], None]) -> AbstractContextManager[None]:
-        """A context, the body's: *veto* raises at each way out of it, *notice* looks at each statement before it."""
+    def watching(
+        self, *, veto: Callable[[str], None] | None, notice: Callable[[str], None]
+    ) -> AbstractContextManager[None]:
+        """A context, the body's: *veto* raises at each way out of it, *notice* looks at each statement before it.
+
+        Without a *veto* the body may leave as it likes.
+        """
         ...
 
     def on_commit(self, call: Callable[[], None]) -> None:
@@ -93,6 +99,18 @@ class Host(Protocol):
 
     def lend(self) -> Any:
         """This thread's connection of the driver."""
+        ...
+
+    def is_open(self) -> bool:
+        """Whether this thread has a block open."""
+        ...
+
+    def mark(self) -> Callable[[], bool]:
+        """A question: whether the block or savepoint that is open now has not been undone."""
+        ...
+
+    def on_commit(self, call: Callable[[], None]) -> None:
+        """Call after the commit of the outermost block, if it comes to that; what is raised there harms nothing."""
         ...
 
     def joins(self) -> bool:
@@ -174,6 +192,11 @@ class HostedLedger(SqlLedger):
         super().__init__(HostedSource(host), schema=None, create=create)
         self.host = host
 
+    @property
+    def outbox(self) -> HostedOutbox:
+        """See `ports.TransactionalStore.outbox`."""
+        return HostedOutbox(self)
+
     def close(self) -> None:
         """See `ports.LedgerStore.close`."""
         self.source.close()
@@ -229,7 +252,7 @@ class HostedLedger(SqlLedger):
             with super()._unchecked_transaction(wait=wait) as connection:
                 yield connection
             return
-        with self.errors(), self._joined() as connection:
+        with self.errors(), self.joined() as connection:
             yield connection
 
     @contextmanager
@@ -238,11 +261,11 @@ class HostedLedger(SqlLedger):
             with super()._reading() as connection:
                 yield connection
             return
-        with self.errors(), self._joined() as connection:
+        with self.errors(), self.joined() as connection:
             yield connection
 
     @contextmanager
-    def _joined(self) -> Iterator[Connection]:
+    def joined(self) -> Iterator[Connection]:
         """A savepoint of what is open, so that a failed statement does not take the rest along."""
         block = self.host.block()
         try:

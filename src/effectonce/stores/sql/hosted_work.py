@@ -77,8 +77,9 @@ class HostedWork(SqlWork):
         super()._start_watch()
         self._outgoing.follow_connection(self.connection)
         watch = self._watch
-        if watch is not None and self._block is not None:
-            self._in_body.enter_context(self._block.watching(veto=watch.veto, notice=self._notice))
+        if self._block is not None:
+            veto = None if watch is None else watch.veto
+            self._in_body.enter_context(self._block.watching(veto=veto, notice=self._notice))
 
     def _notice(self, statement: str) -> None:
         """Look at what the body is about to say to the database, which does not pass through SQLAlchemy."""

@@ -7,6 +7,7 @@ from sqlalchemy import Connection
 
 from effectonce import crashpoints
 from effectonce.domain.outbox import GRACE, Depth, Message, Stage, Stored
+from effectonce.outbox_ports import Batch
 from effectonce.stores.sql.dialects import MICROS
 from effectonce.stores.sql.listening import Listener
 from effectonce.stores.sql.outbox_statements import OutboxStatements
@@ -27,6 +28,11 @@ class SqlOutbox:
     def statements(self) -> OutboxStatements:
         """The statements, for tables that were found to be usable."""
         return self._ledger.statements.outbox
+
+    def here(self, *, dispatch: Dispatch) -> Batch | None:
+        """See `outbox_ports.OutboxStore.here`: a session is given by name."""
+        del dispatch
+        return None
 
     def store(self, messages: Sequence[Message], *, effect: bytes | None = None) -> Sequence[Stored]:
         """See `outbox_ports.OutboxStore.store`."""
