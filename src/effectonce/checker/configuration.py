@@ -74,7 +74,9 @@ class Configuration:
         modules = list(self._project.modules)
         for module in modules:
             self._find_objects(module)
-        for module in {*modules, *self._project.settings_modules}:
+        named = [self._project.module(name) for name in sorted(self._named_modules)]
+        concerned = [*modules, *self._project.settings_modules, *(each for each in named if each is not None)]
+        for module in dict.fromkeys(concerned):
             for setting in self._of_module(module):
                 out.setdefault(setting.name, []).append(setting)
         return out
@@ -135,7 +137,7 @@ class Configuration:
         return seconds(given)
 
     def _of_module(self, module: Module) -> Iterator[Setting]:
-        plain = _CONFIG_MODULE.search(module.name) is not None or module.name in self._named_modules
+        plain = _CONFIG_MODULE.search(module.name.lstrip("~")) is not None or module.name in self._named_modules
         for name, node in module.constants.items():
             yield from self._of_name(name, node, module, plain=plain)
         for cls in module.classes.values():

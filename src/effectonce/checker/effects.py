@@ -41,6 +41,7 @@ _MAILS: Final = {
     "chat_postMessage",
     "send_sms",
 }
+_MAIL_METHODS: Final = {"email_user", "sendmail", "send_templated_mail", "chat_postMessage"}
 _MAIL_LIBRARIES: Final = re.compile(
     r"(smtplib|boto3|sendgrid|flask_mail|postmarker|mailjet|twilio|slack_sdk|server|smtp)\b"
 )
@@ -73,7 +74,7 @@ def effect_of(step: Step) -> Effect | None:
         return Effect.POST
     if is_insert(step):
         return Effect.INSERT
-    if word == "update" and any(_is_relative_keyword(each) for each in step.call.keywords):
+    if word in {"update", "values"} and _adds(step.call):
         return Effect.RELATIVE
     sql = sql_of(step)
     if sql is not None and _RELATIVE_SQL.search(sql):
@@ -90,7 +91,7 @@ def is_insert(step: Step) -> bool:
         return ".objects" in name or receiver.endswith("_set") or word.startswith("insert_")
     if word in _SESSION_INSERTS:
         return _SESSION.search(receiver) is not None
-    if word == "save" and receiver.endswith("()") and ".objects" not in receiver:
+    if word == "save" and receiver.endswith("()") and ".objects" not in receiver and not step.call.args:
         return is_model(receiver.removesuffix("()"))
     sql = sql_of(step)
     return sql is not None and _INSERT_SQL.search(sql) is not None and not _SAFE_SQL.search(sql)
@@ -98,7 +99,7 @@ def is_insert(step: Step) -> bool:
 
 def is_model(name: str) -> bool:
     """Tell whether *name* is the class of a Django model, as far as its module says."""
-    return re.search(r"(^|\.)models\.(\w+\.)*[A-Z]\w+$", name) is not None
+    return re.search(r"^[A-Z]\w+$|(^|\.)models\.(\w+\.)*[A-Z]\w+$", name) is not None
 
 
 def sql_of(step: Step) -> str | None:
@@ -126,9 +127,9 @@ def text_of(node: ast.expr) -> str | None:
 def is_mail(name: str) -> bool:
     """Tell whether a call of *name* sends a mail, an SMS or the like."""
     word, receiver = last(name), before(name)
-    if word in _MAILS:
+    if word in _MAILS | _MAIL_METHODS:
         is_function = "()" not in receiver and "." in receiver
-        return not receiver or is_function or _MAIL_LIBRARIES.match(name) is not None
+        return not receiver or is_function or word in _MAIL_METHODS or _MAIL_LIBRARIES.match(name) is not None
     if word == "send":
         return _MAIL_CLASSES.search(receiver) is not None
     return name.endswith(".messages.create")
@@ -153,15 +154,31 @@ def is_payment(name: str) -> bool:
     return _MONEY_VERBS.match(word) is not None
 
 
-def _is_relative_keyword(each: ast.keyword) -> bool:
-    """Tell whether `update(x=F("x") + n)` gives a value that depends on the old one."""
-    value = each.value
-    if not isinstance(value, ast.BinOp) or not isinstance(value.op, ast.Add | ast.Sub):
-        return False
-    return any(_is_old_value(side, each.arg) for side in (value.left, value.right))
+def _adds(call: ast.Call) -> bool:
+    """Tell whether `update(x=F("x") + n)` or `update({"x": T.x + n})` gives a value that depends on the old one."""
+    pairs: list[tuple[object, ast.expr]] = [(each.arg, each.value) for each in call.keywords]
+    for argument in call.args:
+        if isinstance(argument, ast.Dict):
+            pairs += zip(map(_column, argument.keys), argument.values, strict=True)
+    return any(
+        isinstance(value, ast.BinOp)
+        and isinstance(value.op, ast.Add | ast.Sub)
+        and any(_is_old_value(side, column) for side in (value.left, value.right))
+        for column, value in pairs
+    )
 
 
-def _is_old_value(node: ast.expr, column: str | None) -> bool:
+def _column(node: ast.expr | None) -> object:
+    match node:
+        case ast.Constant(value=value):
+            return value
+        case ast.Attribute(attr=name):
+            return name
+        case _:
+            return None
+
+
+def _is_old_value(node: ast.expr, column: object) -> bool:
     match node:
         case ast.Call(func=ast.Name(id="F") | ast.Attribute(attr="F"), args=[ast.Constant(value=name)]):
             return bool(name == column)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from effectonce.checker.effects import sql_of
 from effectonce.checker.module import Function
 from effectonce.checker.names import before, dotted, last
 from effectonce.checker.walk import Kind, Step
@@ -24,7 +25,11 @@ _LOOKS: Final = {
     "filter",
     "filter_by",
     "find_one",
+    "execute",
 }
+_SELECT: Final = re.compile(r"^\s*select\b.*?\bfrom\s+[\"`]?(\w+)", re.IGNORECASE | re.DOTALL)
+_INSERT: Final = re.compile(r"^\s*insert\s+into\s+[\"`]?(\w+)", re.IGNORECASE)
+_FETCHES: Final = {"fetchone", "fetchall", "first", "scalar"}
 
 _OF_MODEL: Final = re.compile(r"([\w.]+)\.objects((?:\.\w+\(\))*)\.\w+$")
 _ROW: Final = re.compile(r"\.(get|first|last|create|get_or_create|earliest|latest)\(\)")
@@ -61,14 +66,15 @@ class Lookup:
 
     def _names(self, function: Function) -> set[str]:
         return {
-            name
-            for name, values in function.assigned.items()
-            if any(any(node is self.step.node for node in ast.walk(value)) for value in values)
+            name for name, values in function.assigned.items() if any(self._is_tested(value, set()) for value in values)
         }
 
     def _is_tested(self, test: ast.expr, names: set[str]) -> bool:
         return any(
-            node is self.step.node or (isinstance(node, ast.Name) and node.id in names) for node in ast.walk(test)
+            node is self.step.node
+            or (isinstance(node, ast.Name) and node.id in names)
+            or (self.model.startswith("sql ") and isinstance(node, ast.Attribute) and node.attr in _FETCHES)
+            for node in ast.walk(test)
         )
 
 
@@ -93,6 +99,9 @@ def _model(step: Step, function: Function) -> str | None:
     name = step.name
     if ".objects" in name:
         return model_of(name)
+    sql = _SELECT.search(sql_of(step) or "")
+    if sql is not None:
+        return f"sql {sql[1].lower()}"
     for node in _chain(step.call):
         called = last(function.name_of(node))
         if called in {"query", "select"} and node.args:
@@ -125,6 +134,9 @@ def inserted_model(step: Step, function: Function) -> str | None:
     name, receiver = step.name, before(step.name)
     if ".objects" in name:
         return model_of(name)
+    sql = _INSERT.search(sql_of(step) or "")
+    if sql is not None:
+        return f"sql {sql[1].lower()}"
     if last(name) in {"add", "add_all", "bulk_save_objects"} and step.call.args:
         given = step.call.args[0]
         if isinstance(given, ast.Name):

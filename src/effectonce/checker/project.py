@@ -67,7 +67,7 @@ class Project:
     @cached_property
     def modules(self) -> list[Module]:
         """The modules that have to do with Celery."""
-        concerned = [name for name, path in self._by_name.items() if _concerns(self.sources[path].text)]
+        concerned = [name for name, path in self._by_name.items() if _concerns(self.sources[path])]
         return [module for name in concerned if (module := self._load(name)) is not None]
 
     @property
@@ -264,8 +264,8 @@ class Project:
             yield Found(path=path, span=Span.of_line(broken.row, line), message=f"the file {broken.reason}")
 
 
-def _concerns(text: str) -> bool:
-    return any(word in text for word in CONCERNS)
+def _concerns(source: Source) -> bool:
+    return "task" in source.path.stem or any(word in source.text for word in CONCERNS)
 
 
 def module_name(path: Path) -> str:

@@ -209,9 +209,6 @@ class _Finder:
         raw = dotted(node.func if isinstance(node, ast.Call) else node, module.names)
         if self._makes_tasks(name) or self._makes_tasks(raw):
             return given
-        base = name.removesuffix("()")
-        if name.endswith("partial()") or last(base) == "partial":
-            return None
         alias = self._partial(node, module)
         return {**alias, **given} if alias is not None else None
 

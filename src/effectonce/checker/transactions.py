@@ -37,7 +37,7 @@ _WRITES: Final = {
     "create_user",
 }
 _WRITING_SQL: Final = re.compile(r"^\s*(insert|update|delete|merge)\b", re.IGNORECASE)
-_SESSION: Final = re.compile(r"session(\(\))?$|(^|\.)db(\.session)?$", re.IGNORECASE)
+_SESSION: Final = re.compile(r"session(\(\))?(\.begin\(\))?$|(^|\.)db(\.session)?$", re.IGNORECASE)
 
 
 def is_atomic(name: str) -> bool:

@@ -4,7 +4,7 @@ import re
 from typing import Final
 
 _PART: Final = re.compile(
-    r"(\d+(?:\.\d+)?)\s*(us|ms|s|sec|seconds?|m|min|minutes?|h|hr|hours?|d|days?)?", re.IGNORECASE
+    r"(\d+(?:\.\d+)?)\s*(us|ms|seconds?|sec|s|minutes?|min|m|hours?|hr|h|days?|d)?", re.IGNORECASE
 )
 _UNITS: Final = {"u": 0.000001, "ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 

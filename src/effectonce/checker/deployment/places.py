@@ -11,6 +11,7 @@ from effectonce.checker.deployment.documents import Node
 from effectonce.checker.findings import Found, Span
 from effectonce.checker.source import Source
 
+_WITH_VALUE = {"-A", "--app", "-b", "--broker", "--config", "--workdir", "--result-backend", "--loader"}
 _DEVELOPMENT = re.compile(r"(?:^|(?<=[._-]))(dev|devel|development|local|tests?|testing|ci|e2e|examples?)(?=[._-]|$)")
 
 
@@ -136,9 +137,12 @@ def eviction_of(command: str, node: Node | None) -> Fact | None:
 def celery_verb(words: list[str]) -> str:
     """The subcommand of a command line of Celery; empty where it is none."""
     seen = False
-    for number, word in enumerate(words):
-        tail = word.rpartition("/")[2]
-        if tail == "celery" or (word == "celery" and number):
+    before = ""
+    for word in words:
+        is_value, before = before in _WITH_VALUE, word
+        if is_value:
+            continue
+        if word.rpartition("/")[2] == "celery":
             seen = True
         elif seen and word in {"worker", "beat", "flower", "multi", "inspect", "control", "events", "shell"}:
             return "worker" if word == "multi" else word

@@ -26,8 +26,8 @@ def check(survey: Survey) -> Iterator[Found]:
                 continue
             yield function.found(
                 insert.call,
-                f"{last(lookup.model) or 'the row'} is looked up in line {lookup.step.call.lineno} and inserted here: "
-                "two runs at the same time both find nothing, and both insert",
+                f"{last(lookup.model).removeprefix('sql ')} is looked up in line {lookup.step.call.lineno} and "
+                "inserted here: two runs at the same time both find nothing, and both insert",
             )
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from effectonce.checker.additions import additions
 from effectonce.checker.effects import Effect, effect_of
 from effectonce.checker.findings import Family, Found, Severity
 from effectonce.checker.guards import is_answered
@@ -23,7 +24,7 @@ def check(survey: Survey) -> Iterator[Found]:
             yield task.module.found(
                 task.node,
                 f"task {task.short!r} is acknowledged after its run, so it is run again when its worker dies, "
-                f"and it {effect.value} ({function.module.source.path.name}:{step.call.lineno}) without asking "
+                f"and it {effect.value} ({function.module.source.path.name}:{step.statement.lineno}) without asking "
                 "whether it did before",
             )
 
@@ -35,6 +36,8 @@ def first_effect(task: Task, survey: Survey) -> tuple[Effect, Function, Step] | 
             effect = effect_of(step)
             if effect is not None:
                 return effect, function, step
+        for step, _ in additions(function):
+            return Effect.RELATIVE, function, step
     return None
 
 

@@ -32,8 +32,8 @@ def _found(task: Task, survey: Survey, module: Module, node: ast.AST) -> Found |
     effect, function, step = first
     return module.found(
         node,
-        f"task {task.short!r} {effect.value} ({function.module.source.path.name}:{step.call.lineno}) at each tick and "
-        "does not know which tick it is: a second beat, a restart or a late run does it again",
+        f"task {task.short!r} {effect.value} ({function.module.source.path.name}:{step.statement.lineno}) at each tick "
+        "and does not know which tick it is: a second beat, a restart or a late run does it again",
     )
 
 

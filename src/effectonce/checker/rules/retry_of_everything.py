@@ -28,7 +28,7 @@ def check(survey: Survey) -> Iterator[Found]:
             yield task.module.found(
                 node,
                 f"task {task.short!r} is retried after any error, also after one that came behind line "
-                f"{step.call.lineno} of {function.module.source.path.name}, which {effect.value}: it happens again",
+                f"{step.statement.lineno} of {function.module.source.path.name}, which {effect.value} again",
             )
 
 
