@@ -2,8 +2,8 @@
 
 *drain*: a full outbox is relayed, in the same run and process in which a plain ``apply_async`` loop sends as many
 messages, A B B A; on RabbitMQ both with confirmations. *commit to broker*: from just before the commit of a transaction
-that sends one message to the return of the commit, when the broker has confirmed it; measured in the process that
-commits. *body*: what a message adds to a `Transactional` body that is called directly.
+that sends one message until the broker has confirmed it; measured in the process that commits. *body*: what a message
+adds to a `Transactional` body that is called directly.
 """
 
 import argparse
@@ -123,14 +123,24 @@ def _drain(once: EffectOnce) -> None:
 
 
 def _commits(once: EffectOnce, task: Any, number: int) -> list[float]:
-    seconds = []
+    seconds: list[float] = []
+    broker = once.broker
+    plain, began = broker.send, 0.0
+
+    def send(messages: Any) -> Any:
+        answers = plain(messages)
+        seconds.append(time.perf_counter() - began)
+        return answers
+
+    vars(broker)["send"] = send
+    vars(once.dispatcher)["_broker"] = broker
     with Session(_engine(once)) as session:
         for nth in range(number):
             with once.outbox(session):
                 task.apply_async((nth,))
             began = time.perf_counter()
             session.commit()
-            seconds.append(time.perf_counter() - began)
+    vars(broker).pop("send")
     return seconds
 
 
