@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from effectonce.domain.policies import Leased as Leased
     from effectonce.domain.policies import Natural as Natural
     from effectonce.domain.policies import Transactional as Transactional
+    from effectonce.domain.policies import Unique as Unique
     from effectonce.domain.steps import Done as Done
     from effectonce.domain.steps import Failed as Failed
     from effectonce.domain.steps import NotDone as NotDone
@@ -90,6 +91,7 @@ _HOMES = {
     "Leased": "effectonce.domain.policies",
     "Natural": "effectonce.domain.policies",
     "Transactional": "effectonce.domain.policies",
+    "Unique": "effectonce.domain.policies",
     **dict.fromkeys(("Done", "Failed", "NotDone", "Unknown"), "effectonce.domain.steps"),
     **dict.fromkeys(_ERRORS, "effectonce.errors"),
 }

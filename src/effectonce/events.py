@@ -23,6 +23,7 @@ class Name(StrEnum):
     EFFECT_REPLAYED = "effect.replayed"
     EFFECT_DEFERRED = "effect.deferred"
     EFFECT_SKIPPED = "effect.skipped"
+    EFFECT_SENT_BEFORE = "effect.sent_before"
     EFFECT_REUSED = "effect.reused"
     EFFECT_UNKNOWN = "effect.unknown"
     EFFECT_POISONED = "effect.poisoned"

@@ -40,8 +40,8 @@ NEVER_ON = {
     # RabbitMQ knows who holds a message by its connection: there is nothing to renew and nothing to sweep.
     "amqp": {"visibility.before", "visibility.after", "sweep.before", "sweep.after"},
 }
-ELSEWHERE = {"follow.before", "follow.after"}
-"""Points that only `Exclusive` passes: ``tests/integration/policies/test_busy.py`` kills there."""
+ELSEWHERE = {"follow.before", "follow.after", "reserve.before", "reserve.after", "give_back.before", "give_back.after"}
+"""Points that only `Exclusive` and `Unique` pass: ``tests/integration/policies`` kills there."""
 
 ORDINARY = [
     ("redis+postgresql", "charge", "prefork"),

@@ -14,7 +14,7 @@ from effectonce.cli.effectonce import main
 from effectonce.cli.once import once
 from effectonce.cli.plainly import NOT_FOUND, REFUSED
 from effectonce.domain.claims import State
-from effectonce.domain.policies import Exclusive, Leased, Policy, Transactional
+from effectonce.domain.policies import Exclusive, Leased, Policy, Transactional, Unique
 from effectonce.errors import EffectOnceError
 from effectonce.events import Name
 from effectonce.settings import _LATER, PREFIX, Settings
@@ -100,6 +100,11 @@ def test_the_reference_says_where_the_defaults_of_exclusive_differ() -> None:
     differing = {name: value for name, value in _shared(made).items() if usual[name] != value}
     own = {name: _shown(value) for name, value in made._own_options().items()}
     assert _defaults("## Options of `Exclusive`\n") == {**own, **differing}
+
+
+def test_the_options_of_unique_stand_in_the_reference() -> None:
+    made = Unique("work")
+    assert _defaults("## Options of `Unique`\n") == {name: _shown(value) for name, value in made._own_options().items()}
 
 
 def test_every_event_stands_in_the_reference_with_its_level() -> None:

@@ -24,7 +24,7 @@ from celery.app.task import Context
 from celery.exceptions import Ignore, Reject, Retry, SoftTimeLimitExceeded
 from kombu.exceptions import EncodeError
 
-from effectonce.app import endings
+from effectonce.app import endings, unique
 from effectonce.app.frames import Frame, current_frame, within
 from effectonce.app.guard import Guard
 from effectonce.app.requests import read_delivery
@@ -48,9 +48,14 @@ def outer_door(guard: Guard, task: Any, plain: Callable[..., Any], args: Any, kw
     _refuse_own_key(frame)
     with within(frame):
         try:
-            return _go(frame, plain, args, kwargs)
+            result = _go(frame, plain, args, kwargs)
+        except Exception as error:
+            unique.ended(frame, error)
+            raise
         finally:
             frame.attempt.close()
+    unique.ended(frame, None)
+    return result
 
 
 def _request_of(task: Any, outer: Frame | None) -> Any:
@@ -77,6 +82,7 @@ def inner_door(frame: Frame, body: Callable[[], Any]) -> Any:
 
     def run() -> Any:
         frame.begin_body()
+        unique.started(frame)
         try:
             result = body()
         finally:

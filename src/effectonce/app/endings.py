@@ -267,6 +267,7 @@ def _put_off_chunk(frame: Frame, busy: Busy) -> None:
 
 
 def _put_off(frame: Frame, delay: float, *, why: str, **facts: Any) -> NoReturn:
+    frame.comes_again = True
     _send_copy(frame.guard.once, frame.task, frame.request, delay)
     frame.guard.happened(frame, Name.EFFECT_DEFERRED, why=why, seconds=round(delay, 2), **facts)
     message = f"effect {frame.claim.key}: {why}; a copy of this message comes in {delay:.1f} s"
@@ -329,6 +330,7 @@ def _hold(frame: Frame, entry: Entry) -> NoReturn:
 
 
 def _show_held(frame: Frame, state: State) -> NoReturn:
+    frame.comes_again = True
     if not ignores_result(frame.task, frame.request):
         facts = {"key": frame.claim.key, "held": state.name.lower()}
         frame.task.backend.store_result(frame.delivery.task_id, facts, HELD, request=frame.request)

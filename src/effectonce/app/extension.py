@@ -22,9 +22,10 @@ from effectonce.app.ledgers import open_ledger
 from effectonce.app.publish import install_seam
 from effectonce.app.relays import add_relays
 from effectonce.app.sending import Outbox
+from effectonce.app.unique import tell_of_first_sends
 from effectonce.domain.deferral import CAP, away_delay
 from effectonce.domain.deliveries import Delivery
-from effectonce.domain.policies import Exclusive, Natural, Policy
+from effectonce.domain.policies import Exclusive, Natural, Policy, Unique
 from effectonce.errors import OutboxUnsuitable, SettingsInvalid
 from effectonce.observers import log
 from effectonce.outbox_ports import OutboxStore
@@ -88,6 +89,7 @@ class EffectOnce:
                 policy.check(task.name, body_signature(task), body=task.run)
                 give_doors(self, type(task))
         install_seam(self, celery)
+        tell_of_first_sends(self, celery)
         refuse_keys_on_wholes()
         check_when_defined(celery)
         add_steps(celery)
@@ -106,7 +108,7 @@ class EffectOnce:
 
     def _needs_ledger(self, given: Mapping[str, Any]) -> bool:
         """Whether there is a task with entries in a ledger; where there is no task yet, there may be one."""
-        elsewhere = (Natural, Exclusive) if given.get("leases") else Natural
+        elsewhere = (Natural, Exclusive, Unique) if given.get("leases") else Natural
         tasks = self.app._tasks.values()  # noqa: SLF001 - `tasks` would finalize the app; listed in test_celery_names
         policies = [policy for policy in (getattr(task, "once", None) for task in tasks) if isinstance(policy, Policy)]
         return not policies or not all(isinstance(policy, elsewhere) for policy in policies)
@@ -118,7 +120,7 @@ class EffectOnce:
 
     @property
     def leases(self) -> LedgerStore:
-        """Where `Exclusive` lives: the ledger, unless ``effectonce_leases`` names another place."""
+        """Where `Exclusive` and `Unique` live: the ledger, unless ``effectonce_leases`` names another place."""
         if self.settings.leases is None:
             return self.ledger
         return self._opened.get("leases") or self._open("leases", self.settings.leases)

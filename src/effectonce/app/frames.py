@@ -27,7 +27,7 @@ class Frame:
 
     *begun*: its attempt was started. *entered*: this thread is in its body. *retry*: publishes the retry that the body
     asked for, once the body is unwound. *replaced*: the body sends a replacement; *handed_on*: one with this same key.
-    *sends*: how many messages the body has sent.
+    *sends*: how many messages the body has sent. *comes_again*: this message was put off or is held.
     """
 
     task: Any
@@ -45,6 +45,7 @@ class Frame:
     replaced: bool = False
     handed_on: bool = False
     sends: int = 0
+    comes_again: bool = False
 
     def begin_body(self) -> None:
         """Forget what an earlier turn of the body sent or asked for."""

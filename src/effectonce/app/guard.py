@@ -14,7 +14,7 @@ from effectonce.app.steps import step_plan
 from effectonce.domain.claims import Claim
 from effectonce.domain.deliveries import Delivery
 from effectonce.domain.keys import Key, KeySource
-from effectonce.domain.policies import UNSET, Exclusive, Leased, Natural, Policy, Transactional
+from effectonce.domain.policies import UNSET, Exclusive, Leased, Natural, Policy, Transactional, Unique
 from effectonce.errors import KeyInvalid, LedgerUnsuitable
 from effectonce.events import Name
 from effectonce.observers import log
@@ -45,17 +45,22 @@ class Guard:
     @property
     def may_run_twice(self) -> bool:
         """Whether two bodies of one key harm nobody."""
-        return isinstance(self.policy, Natural)
+        return isinstance(self.policy, (Natural, Unique))
+
+    @property
+    def unique(self) -> Unique | None:
+        """What is promised about a second send, if anything is."""
+        return self.policy if isinstance(self.policy, Unique) else self.policy.at_send
 
     @property
     def may_be_nameless(self) -> bool:
         """Whether a call runs also if nothing names its effect."""
-        return self.may_run_twice and self.policy.key is None and not self.policy.key_at_call
+        return isinstance(self.policy, Natural) and self.policy.key is None and not self.policy.key_at_call
 
     @property
     def ledger(self) -> LedgerStore:
         """Where the entries of this task live."""
-        return self.once.leases if isinstance(self.policy, Exclusive) else self.once.ledger
+        return self.once.leases if isinstance(self.policy, (Exclusive, Unique)) else self.once.ledger
 
     def check_key_at_call(self) -> None:
         """Raise KeyInvalid when a call may not bring a key because the task names its own."""
@@ -129,7 +134,7 @@ class Guard:
 
     def _attempt(self, frame: Frame) -> LeasedAttempt | TransactionalAttempt | NaturalAttempt:
         plan = self._plan(frame)
-        if isinstance(self.policy, Natural):
+        if self.may_run_twice:
             return NaturalAttempt(plan)
         ledger = self.ledger
         if not isinstance(self.policy, Transactional):

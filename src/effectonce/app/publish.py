@@ -27,6 +27,7 @@ from effectonce.app.continuation import duty_of
 from effectonce.app.copies import kept_back
 from effectonce.app.frames import Frame, current_frame
 from effectonce.app.sending import collecting_for
+from effectonce.app.unique import Described, reserve
 from effectonce.errors import KeyInvalid
 
 if TYPE_CHECKING:
@@ -68,7 +69,17 @@ def _divert(  # noqa: PLR0917 - the arguments of the seam itself
         if guard is not None and guard.takes_parent_key:
             header = f"{frame.claim.digest.hex()}#{frame.next_send()}"
             _header(options, message, requests.PARENT, header)
-    return _send(once, send, producer, name, message, options)
+    if guard is None or guard.unique is None:
+        return _send(once, send, producer, name, message, options)
+    collecting = collecting_for(once, producer)
+    transaction = None if collecting is None else collecting.transaction
+    reservation = reserve(guard, task, message, options, transaction=transaction)
+    try:
+        return _send(once, send, producer, name, message, options)
+    except BaseException:
+        if reservation is not None:
+            reservation.give_back()
+        raise
 
 
 def _keys_to_headers(name: str, message: Any, options: dict[str, Any], *, guarded: Any) -> None:
@@ -153,14 +164,6 @@ def _note_replacement(frame: Frame, guard: Any, task: Any, message: Any, options
         request = Described(id=headers["id"], headers={**headers, **(options.get("headers") or {})})
         key = guard.key_of(task, request, message.body[0], message.body[1])
         frame.handed_on = frame.handed_on or key.digest == frame.claim.digest
-
-
-class Described:
-    """As much of a request as a key needs, for a message that is only being sent."""
-
-    def __init__(self, *, id: str, headers: dict[str, Any]) -> None:  # noqa: A002 - the request's own name
-        self.id = id
-        self.headers = headers
 
 
 def _send(  # noqa: PLR0917 - the arguments of the seam itself

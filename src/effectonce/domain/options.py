@@ -7,13 +7,9 @@ from typing import Final
 
 from effectonce.domain.nearest import nearest
 
-_LATER: Final = {
-    "at_send": "at_send= comes with Unique",
-}
-"""Options that the design has and this version does not."""
-
 _ELSEWHERE: Final = {
     "lease": "Leased or Exclusive",
+    "until": "Unique",
     "on_unknown": "Leased",
     "reconcile": "Leased",
     "allow_escape": "Transactional",
@@ -36,8 +32,6 @@ _LATER_CHOICES: Final[Mapping[str, tuple[object, ...]]] = {
 
 def unknown_option(policy: str, name: str, options: Sequence[str]) -> str:
     """Say what may be meant by an option that there is not."""
-    if name in _LATER:
-        return f"{_LATER[name]}, which is not there yet in this version"
     if name in _ELSEWHERE:
         return f"{policy} has no option {name!r}; {_ELSEWHERE[name]} has"
     return f"{policy} has no option {name!r}; {nearest(name, options)}"
@@ -45,7 +39,7 @@ def unknown_option(policy: str, name: str, options: Sequence[str]) -> str:
 
 def pointless_option(policy: str, name: str) -> str:
     """Say why a policy has no use for an option that others share."""
-    why = "keeps no entry" if policy == "Natural" else "lets the next message run when one has finished"
+    why = "lets the next message run when one has finished" if policy == "Exclusive" else "keeps no entry"
     return f"{policy} {why}, so {name}= has nothing to say; leave it out, or use Leased"
 
 
@@ -97,6 +91,10 @@ def _is_life(value: object) -> bool:
     return value is None or _is_span(value)
 
 
+def _is_until(value: object) -> bool:
+    return value in ("done", "started") if isinstance(value, str) else _is_span(value)
+
+
 def _is_count(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 1
 
@@ -116,4 +114,5 @@ _EXPECTED: Final[Mapping[str, tuple[str, Callable[[object], bool]]]] = {
     "max_takeovers": ("a whole number of at least 1", _is_count),
     "reconcile": ("a callable of effect and step, or None", _is_question),
     "remember": ("a tuple of exception classes", _are_exceptions),
+    "until": ("'done', 'started', seconds above 0, or a timedelta", _is_until),
 }

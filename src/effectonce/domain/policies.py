@@ -61,6 +61,7 @@ class Options(TypedDict, total=False):
     max_takeovers: int | Unset
     mode: Literal["enforce"] | Unset
     key_at_call: bool
+    at_send: "Unique | None"
 
 
 _DEFAULTS: Final[Options] = {
@@ -74,6 +75,7 @@ _DEFAULTS: Final[Options] = {
     "max_takeovers": UNSET,
     "mode": UNSET,
     "key_at_call": False,
+    "at_send": None,
 }
 
 
@@ -85,7 +87,8 @@ class Policy:
     None for a task that is named by its call. *scope* keeps tasks apart: their name unless given. *remember*:
     exceptions that are a definitive outcome and are replayed; others release the key. *fingerprint*: which arguments
     have to be the same under one key. *keep*: the life of a finished entry, None for ever. *result*: whether the result
-    is kept; None follows ``ignore_result``. *key_at_call*: every call brings its key, as ``effect_key=``.
+    is kept; None follows ``ignore_result``. *key_at_call*: every call brings its key, as ``effect_key=``. *at_send*:
+    a second send of the same key gives the first one's result; see `Unique`.
     """
 
     key: KeyOption
@@ -99,6 +102,7 @@ class Policy:
     max_takeovers: int | Unset
     mode: Literal["enforce"] | Unset
     key_at_call: bool
+    at_send: "Unique | None"
     unknown: tuple[str, ...] = field(repr=False)
 
     pointless: ClassVar[frozenset[str]] = frozenset()
@@ -151,7 +155,7 @@ class Policy:
 
     def _option_faults(self) -> Iterable[str]:
         if type(self) is Policy:
-            yield "Policy is what all policies share; use Transactional, Leased, Exclusive or Natural"
+            yield "Policy is what all policies share; use Transactional, Leased, Exclusive, Natural or Unique"
         options = {**{name: getattr(self, name) for name in _DEFAULTS}, **self._own_options()}
         for name in self.unknown:
             if name in self.pointless:
@@ -162,6 +166,11 @@ class Policy:
             if value is not UNSET:
                 yield from choice_faults(name, value)
                 yield from value_faults(name, value)
+        at_send: Any = self.at_send
+        if isinstance(at_send, Unique):
+            yield from at_send.nested_faults()
+        elif at_send is not None:
+            yield f"at_send={at_send!r}: it must be Unique(until=...), or None"
         if self.on_busy == "follow" and not isinstance(self, Exclusive):
             yield "on_busy='follow' is for Exclusive: a message that came during a run would be its duplicate elsewhere"
 
@@ -274,6 +283,59 @@ class Natural(Policy):
     def __init__(self, key: KeyOption = None, **options: Unpack[Options]) -> None:
         Policy.__init__(self, key, **options)
         _put(self, fingerprint=None)
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Unique(Policy):
+    """A second send of the same key sends nothing and gives the first one's `AsyncResult`, and says so.
+
+    As the option ``at_send`` of another policy it takes that one's key. Alone (``once=Unique("report:{day}")``) it has
+    a key of its own, and the worker guards nothing: a message that the broker repeats runs again.
+
+    *until*: how long the first send stands: until it is ``"done"``, until its body has ``"started"``, or for a time
+    (seconds, or a timedelta). *lease*: seconds after which a reservation ends in any case, since its message may be
+    lost; they begin when the message is due.
+    """
+
+    until: float | Literal["done", "started"]
+    lease: float
+
+    pointless: ClassVar[frozenset[str]] = Natural.pointless | {"at_send"}
+    one_for_ever: ClassVar[bool] = True
+    each_tick_its_own: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        key: KeyOption = None,
+        *,
+        until: Seconds | Literal["done", "started"] = "done",
+        lease: Seconds = 3600.0,
+        **options: Unpack[Options],
+    ) -> None:
+        Policy.__init__(self, key, **options)
+        span: Any = until.total_seconds() if isinstance(until, timedelta) else until
+        _put(self, fingerprint=None, until=span, lease=_seconds(lease))
+
+    @property
+    def seconds(self) -> float:
+        """How long a reservation stands at most, once its message is due."""
+        return self.lease if isinstance(self.until, str) else self.until
+
+    def nested_faults(self) -> Iterable[str]:
+        """Say what is wrong with it as another policy's ``at_send``."""
+        for name, value in self._own_options().items():
+            yield from (f"at_send: {fault}" for fault in value_faults(name, value))
+        yield from (f"at_send: Unique has no use for {name}= there" for name in self.unknown)
+        if self.key is not None or self.scope is not None or self.key_at_call:
+            yield "at_send: Unique takes the key and the scope of its policy there; leave its own out"
+
+    def _own_options(self) -> dict[str, Any]:
+        return {"until": self.until, "lease": self.lease}
+
+    def _key_faults(self, task_name: str, signature: inspect.Signature) -> Iterable[str]:
+        yield from super(Unique, self)._key_faults(task_name, signature)
+        if (self.key is None and not self.key_at_call) or self.key is MESSAGE:
+            yield "Unique alone needs a key that two sends can share, as in Unique('report:{day}') or Unique('report')"
 
 
 def _body_faults(body: Any) -> Iterable[str]:

@@ -18,6 +18,7 @@ from effectonce.domain.steps import End, Step
 from effectonce.outbox_ports import OutboxStore
 from effectonce.ports.keeping import Keeping
 from effectonce.ports.keeping import Pruned as Pruned
+from effectonce.ports.reservations import ReservationStore
 from effectonce.ports.schedule import LeaseStore as LeaseStore
 from effectonce.ports.schedule import ScheduleStore as ScheduleStore
 from effectonce.ports.schedule import TickStore as TickStore
@@ -33,7 +34,7 @@ class Renewal:
     lease: float
 
 
-class LedgerStore(Keeping, Protocol):
+class LedgerStore(Keeping, ReservationStore, Protocol):
     """Where entries live. Third parties can write one: `effectonce.testing.conformance` is its specification."""
 
     @property

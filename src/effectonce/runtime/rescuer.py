@@ -32,6 +32,7 @@ class Rescuer:
         for store in self._stores():
             try:
                 most = max(most, self._rescue_at(store))
+                store.forget_reservations()
             except LedgerUnavailable as error:
                 away = error
         if away is not None:

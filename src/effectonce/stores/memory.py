@@ -33,10 +33,11 @@ from effectonce.stores.memory_records import (
     taken,
     told,
 )
+from effectonce.stores.memory_reservations import MemoryReservations
 from effectonce.stores.memory_schedule import MemorySchedule
 
 
-class MemoryLedger:
+class MemoryLedger(MemoryReservations):
     """A `ports.LedgerStore` of this process; *clock* gives epoch seconds and must not go back."""
 
     _named: ClassVar[dict[str, "MemoryLedger"]] = {}
@@ -45,6 +46,7 @@ class MemoryLedger:
     def __init__(self, name: str = "", *, clock: Callable[[], float] | None = None) -> None:
         self._name = name
         self._clock = clock or _steady_clock()
+        super().__init__(self._clock)
         self._lock = threading.Lock()
         self._records: dict[bytes, Record] = {}
         self._schedule = MemorySchedule(self.name, self._clock)

@@ -4,7 +4,7 @@ import os
 import time
 from typing import Any
 
-from effectonce import Exclusive, Natural, effect
+from effectonce import Exclusive, Leased, Natural, Transactional, Unique, effect
 from tests.integration.worker.shop import FOLDER, app, began, charges, gate, metadata, once, outside
 
 __all__ = ["app", "charges", "metadata", "once"]
@@ -85,3 +85,41 @@ def waiting(name: str) -> str:
 def rebuild(name: str) -> str:
     hold("rebuild", name)
     return f"rebuilt for {name}"
+
+
+@app.task(once=Unique("report:{day}"))
+def report(day: str) -> str:
+    began(f"report:{day}")
+    gate(f"report-{day}")
+    return f"report of {day}"
+
+
+@app.task(once=Unique("begun:{day}", until="started"))
+def begun(day: str) -> str:
+    began(f"begun:{day}")
+    gate(f"begun-{day}")
+    return f"begun {day}"
+
+
+@app.task(once=Unique("fragile:{day}", lease=2))
+def fragile(day: str) -> str:
+    began(f"fragile:{day}")
+    return f"done {day}"
+
+
+@app.task(bind=True, once=Leased("paid:{order}", at_send=Unique(until="done")), max_retries=3)
+def paid(self: Any, order: str, failures: int = 0) -> str:
+    began(f"paid:{order}")
+    if self.request.retries < failures:
+        raise self.retry(countdown=0.5)
+    gate(f"paid-{order}")
+    return f"paid {order}"
+
+
+@app.task(bind=True, once=Transactional("orders:{order}"), max_retries=3)
+def orders(self: Any, order: str, failures: int = 0) -> list[bool]:
+    """Asks twice for the report of the day, and fails after that as often as it is told to."""
+    asked = [report.delay(order).duplicate for _ in range(2)]
+    if self.request.retries < failures:
+        raise self.retry(countdown=0.1)
+    return asked

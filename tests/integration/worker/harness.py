@@ -89,7 +89,8 @@ class Shop:
         with self._engine.begin() as connection:
             connection.execute(self._module.charges.delete())
             if sa.inspect(connection).has_table("effectonce_entries"):
-                for table in ("effectonce_entries", "effectonce_steps", "effectonce_held", "effectonce_outbox"):
+                kept = ("entries", "steps", "held", "outbox", "reservations")
+                for table in (f"effectonce_{name}" for name in kept):
                     connection.exec_driver_sql(f"delete from {table}")
         if self.pair.endswith("+redis"):
             client = redis.Redis.from_url(self.env["SHOP_LEDGER"])

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from effectonce.domain.policies import MESSAGE, UNSET, Exclusive, Leased, Natural, Policy, Transactional
+from effectonce.domain.policies import MESSAGE, UNSET, Exclusive, Leased, Natural, Policy, Transactional, Unique
 from effectonce.errors import PolicyInvalid
 from tests.unit.domain.calls import named
 
@@ -64,6 +64,12 @@ def test_the_error_names_the_task_and_every_fault() -> None:
         Natural(),
         Natural("set:{order_id}", scope="shop"),
         Natural("set"),
+        Unique("report:{order_id}"),
+        Unique("report", until="started", lease=timedelta(minutes=5)),
+        Unique("report", until=timedelta(minutes=5)),
+        Unique(until=5, key_at_call=True),
+        Transactional("charge:{order_id}", at_send=Unique(until="done")),
+        Exclusive("sync", at_send=Unique(until=timedelta(minutes=1))),
     ],
     ids=named,
 )
@@ -77,7 +83,11 @@ def test_a_good_policy_passes(policy: Policy) -> None:
         ({"on_duplicat": "raise"}, ["on_duplicat", "did you mean 'on_duplicate'?"]),
         ({"leese": 3}, ["leese", "did you mean 'lease'?"]),
         ({"allow_escape": True}, ["allow_escape", "Transactional has"]),
-        ({"at_send": 1}, ["at_send=", "not there yet"]),
+        ({"at_send": 1}, ["at_send=1", "Unique(until=...)"]),
+        ({"at_send": Unique}, ["at_send=", "Unique(until=...)"]),
+        ({"at_send": Unique("w:{x}")}, ["takes the key"]),
+        ({"at_send": Unique(until="never")}, ["at_send: until='never'", "'done', 'started'"]),  # type: ignore[arg-type]
+        ({"at_send": Unique(lease=0)}, ["at_send: lease=0"]),
         ({"reconcile": "ask"}, ["reconcile='ask'", "a callable"]),
         ({"reconcile": int}, ["reconcile=", "a callable"]),
         ({"on_duplicate": "replya"}, ["on_duplicate='replya'", "did you mean 'replay'?"]),
@@ -129,6 +139,12 @@ def test_a_bad_option_is_named_with_what_would_be_right(options: dict[str, Any],
         (Natural("set:{order_id}", on_busy="skip"), ["on_busy=", "keeps no entry"]),
         (Natural(keep=3), ["keep=", "keeps no entry"]),
         (Natural(fingerprint=()), ["fingerprint=", "keeps no entry"]),
+        (Unique(), ["Unique alone needs a key", "Unique('report')"]),
+        (Unique(MESSAGE), ["Unique alone needs a key"]),
+        (Unique("report", until="ended"), ["until='ended'"]),  # type: ignore[arg-type]
+        (Unique("report", until=0), ["until=0"]),
+        (Unique("report", on_busy="skip"), ["on_busy=", "keeps no entry"]),
+        (Unique("report", at_send=Unique()), ["at_send="]),
         (Natural(lease=3), ["lease", "Leased or Exclusive has"]),  # type: ignore[call-arg]
     ],
     ids=named,
@@ -207,7 +223,7 @@ def test_all_faults_come_in_one_error() -> None:
 
 def test_the_bare_base_is_no_policy() -> None:
     assert faults(Policy("charge:{order_id}")) == [
-        "Policy is what all policies share; use Transactional, Leased, Exclusive or Natural",
+        "Policy is what all policies share; use Transactional, Leased, Exclusive, Natural or Unique",
     ]
 
 

@@ -36,6 +36,10 @@ class Keys:
         """The claimed entries of its slot."""
         return f"{self.prefix}:{{{digest[:1].hex()}}}:claims"
 
+    def reservation(self, name: bytes) -> str:
+        """The string of a reservation."""
+        return f"{self.prefix}:{{{name[:1].hex()}}}:{name.hex()}:reserved"
+
     def pair(self, digest: bytes) -> tuple[str, str]:
         """The two keys that nearly every script wants."""
         return self.entry(digest), self.claims(digest)

@@ -104,6 +104,25 @@ class RedisLedger:
         crashpoints.crash_point("follow.after")
         return answer
 
+    def reserve(self, name: bytes, holder: str, seconds: float) -> str:
+        """Reserve a name, if nobody has it; the key of a reservation ends by itself."""
+        crashpoints.crash_point("reserve.before")
+        arguments = [layout.encoded(holder), layout.time_to_live(seconds)]
+        found: bytes = self._run(self._scripts.reserve, [self._keys.reservation(name)], arguments)
+        crashpoints.crash_point("reserve.after")
+        return found.decode("utf-8", "surrogatepass")
+
+    def give_back(self, name: bytes, holder: str) -> bool:
+        """End a reservation, if *holder* has it."""
+        crashpoints.crash_point("give_back.before")
+        done = self._run(self._scripts.give_back, [self._keys.reservation(name)], [layout.encoded(holder)])
+        crashpoints.crash_point("give_back.after")
+        return bool(done)
+
+    def forget_reservations(self) -> int:
+        """Nothing: the server has."""
+        return 0
+
     def poison(self, entry: Entry, message: bytes) -> bool:
         """Set the entry aside, if nothing has moved since it was read."""
         keys = (*self._keys.pair(entry.digest), self._keys.messages(entry.digest))

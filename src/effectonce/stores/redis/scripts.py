@@ -21,6 +21,8 @@ class Scripts:
         self.release = script("release")
         self.renew = script("renew")
         self.follow = script("follow")
+        self.reserve = script("reserve")
+        self.give_back = script("give_back")
         self.poison = script("poison")
         self.hold = script("hold")
         self.continued = script("continued")

@@ -21,6 +21,7 @@ from effectonce.stores.sql.keeping import Keeping
 from effectonce.stores.sql.locked import Locked
 from effectonce.stores.sql.nested import NestedWork
 from effectonce.stores.sql.outbox import SqlOutbox
+from effectonce.stores.sql.reservations import SqlReservations
 from effectonce.stores.sql.rows import (
     claim_values,
     entry_of,
@@ -39,7 +40,7 @@ from effectonce.stores.sql.steps import StepRecords
 from effectonce.stores.sql.work import SqlWork
 
 
-class SqlLedger(StepRecords, Keeping):
+class SqlLedger(StepRecords, Keeping, SqlReservations):
     """A ledger in a SQL database; open it with `open`."""
 
     @classmethod

@@ -13,6 +13,7 @@ from effectonce.stores.sql.dialects import Dialect
 from effectonce.stores.sql.keeping_statements import KeepingStatements
 from effectonce.stores.sql.outbox_statements import COLUMNS as OUTBOX_COLUMNS
 from effectonce.stores.sql.outbox_statements import OutboxStatements
+from effectonce.stores.sql.reservation_statements import ReservationStatements
 from effectonce.stores.sql.schedule_statements import TERM_COLUMNS, TICK_COLUMNS
 from effectonce.stores.sql.step_statements import MINE, STEP_COLUMNS, StepStatements
 from effectonce.stores.sql.tables import CONTINUED, HANDED_OVER, HOLDS, NOT_KEPT, STEP_HOLDS, Tables
@@ -46,6 +47,8 @@ class Statements:
         outbox, relays = quote(tables.outbox), quote(tables.relays)
         self.outbox = OutboxStatements(dialect, outbox=outbox, relays=relays)
         self.keeping = KeepingStatements(entries, held, steps, outbox, dialect)
+        reservations = quote(tables.reservations)
+        self.reservations = ReservationStatements(reservations, dialect)
         # Reads no row of the tables: fails when one or a column is missing.
         self.check = text(
             f"select max(version) as version, (select count(*) from (select {self._columns}, keep_until, keep_us, "
@@ -54,7 +57,9 @@ class Statements:
             f"where 1 = 0) s) + (select count(*) from (select {TERM_COLUMNS} from {terms} where 1 = 0) t) "
             f"+ (select count(*) from (select {TICK_COLUMNS} from {ticks} where 1 = 0) i) "
             f"+ (select count(*) from (select {OUTBOX_COLUMNS} from {outbox} where 1 = 0) o) "
-            f"+ (select count(*) from (select seat, until, holder from {relays} where 1 = 0) r) as none from {meta}"
+            f"+ (select count(*) from (select seat, until, holder from {relays} where 1 = 0) r) "
+            f"+ (select count(*) from (select name, holder, ends from {reservations} where 1 = 0) v) as none "
+            f"from {meta}"
         )
 
     def _add_claiming(self, entries: str, dialect: Dialect) -> None:

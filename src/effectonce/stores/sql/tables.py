@@ -55,6 +55,7 @@ class Tables:
     entries: Table
     held: Table
     steps: Table
+    reservations: Table
     meta: Table
     terms: Table
     ticks: Table
@@ -108,8 +109,19 @@ def tables(schema: str | None) -> Tables:
         **ROWS_WITH_LOCKS,
     )
     steps = _steps(metadata)
-    return Tables(
-        metadata, entries, held, steps, meta, _terms(metadata), _ticks(metadata), _outbox(metadata), _relays(metadata)
+    others = (_terms(metadata), _ticks(metadata), _outbox(metadata), _relays(metadata))
+    return Tables(metadata, entries, held, steps, _reservations(metadata), meta, *others)
+
+
+def _reservations(metadata: MetaData) -> Table:
+    return Table(
+        "effectonce_reservations",
+        metadata,
+        Column("ends", BigInteger, nullable=False),
+        Column("name", DIGEST, primary_key=True),
+        Column("holder", WORDS, nullable=False),
+        Index("effectonce_reserved_until", "ends"),
+        **ROWS_WITH_LOCKS,
     )
 
 

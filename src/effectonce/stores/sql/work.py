@@ -23,6 +23,7 @@ from effectonce.stores.sql.dialects import CLAIM_WAIT
 from effectonce.stores.sql.escapes import ENDED, Watch, exempt, watch_over
 from effectonce.stores.sql.locked import Locked
 from effectonce.stores.sql.outgoing import Outgoing, watch_savepoints
+from effectonce.stores.sql.reservations import ReservingWork
 from effectonce.stores.sql.rows import claim_values, held_values, lock_of, outcome_values, silence_values
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ ASK_FOR = 10.0
 """Seconds that an uncertain commit is asked about before it stays uncertain."""
 
 
-class SqlWork:
+class SqlWork(ReservingWork):
     """The whole transaction of a body; see `ports.Work`."""
 
     _own_transaction = True

@@ -41,6 +41,7 @@ _RULES = (
     "outbox",
     "renewing",
     "rescuing",
+    "reserving",
     "scene",
     "settling",
     "steps",
@@ -60,6 +61,7 @@ from effectonce.testing.conformance.looking import Looking  # noqa: E402
 from effectonce.testing.conformance.outbox import OutboxConformance  # noqa: E402
 from effectonce.testing.conformance.renewing import Renewing  # noqa: E402
 from effectonce.testing.conformance.rescuing import Rescuing  # noqa: E402
+from effectonce.testing.conformance.reserving import Reserving  # noqa: E402
 from effectonce.testing.conformance.settling import Settling  # noqa: E402
 from effectonce.testing.conformance.steps import Steps  # noqa: E402
 from effectonce.testing.conformance.terms import Terms  # noqa: E402
@@ -69,7 +71,7 @@ __all__ = ["LedgerConformance", "OutboxConformance", "ScheduleConformance"]
 
 
 class LedgerConformance(
-    Claiming, Admission, Settling, Renewing, Rescuing, Holding, Looking, Followers, Crowds, Steps, Keeping
+    Claiming, Admission, Settling, Renewing, Rescuing, Holding, Looking, Followers, Reserving, Crowds, Steps, Keeping
 ):
     """All rules of a ledger store."""
 
