@@ -7,8 +7,11 @@ from typing import Any
 
 import pytest
 from celery import Celery
+from celery.app.trace import build_tracer
+from celery.exceptions import Reject
 
 from effectonce import EffectOnce, EtaTooFar, Leased, SettingsInvalid
+from effectonce.domain.claims import State
 
 TIMEOUT = 60
 
@@ -65,6 +68,26 @@ def test_an_eta_beyond_the_timeout_is_refused_where_that_is_wanted(redis_app: Ce
     assert (caught.value.task, caught.value.timeout) == ("w", TIMEOUT)
     with pytest.raises(EtaTooFar):
         redis_app.send_task("by name", (1,), countdown=TIMEOUT + 5)
+    assert queued(redis_app) == 0
+
+
+@pytest.mark.parametrize("how", ["asked for", "automatic"])
+def test_a_refused_retry_ends_its_message_and_lets_its_key_go(redis_app: Celery, how: str) -> None:
+    """Celery (5.7) makes a failure of the rejection, with our error as its reason."""
+    once = EffectOnce(redis_app, ledger=f"memory://far {how}", far_eta="raise")
+
+    def work(self: Any, x: int) -> None:
+        if how == "asked for":
+            raise self.retry(countdown=TIMEOUT + 5)
+        raise ValueError(x)
+
+    automatic = {"autoretry_for": (ValueError,), "retry_backoff": False, "default_retry_delay": TIMEOUT + 5}
+    task = redis_app.task(name="w", bind=True, once=Leased("k:{x}"), **automatic)(work)
+    request = {"id": "one", "task": "w", "retries": 0, "delivery_info": {}, "is_eager": False}
+    rejected = build_tracer("w", task, app=redis_app)("one", (1,), {}, request).retval.exception.exc
+    assert isinstance(rejected, Reject)
+    assert (type(rejected.reason), rejected.requeue) == (EtaTooFar, False)
+    assert [entry.state for entry in once.ledger.entries(state=None, limit=9)] == [State.RELEASED]
     assert queued(redis_app) == 0
 
 

@@ -1,6 +1,7 @@
 """Crews of workers on Redis databases of their own; they start side by side and end with their test."""
 
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from effectonce.lab.reaper import Reaper
 from tests.integration.visibility.crew import Crew
 from tests.integration.visibility.sentinel import Sentinel
+from tests.integration.visibility.sqs import Sqs
 from tests.services import Fleet
 
 Hire = Callable[..., Crew]
@@ -48,3 +50,16 @@ def through_sentinel(tmp_path: Path) -> Iterator[Callable[[str], str]]:
     for sentinel in started:
         sentinel.kill()
     reaper.close()
+
+
+@pytest.fixture
+def open_sqs() -> Iterator[Callable[[], Sqs]]:
+    """Start one more stand-in for SQS."""
+    with ExitStack() as stack:
+        yield lambda: stack.enter_context(Sqs())
+
+
+@pytest.fixture
+def sqs(open_sqs: Callable[[], Sqs]) -> Sqs:
+    """A stand-in for SQS."""
+    return open_sqs()

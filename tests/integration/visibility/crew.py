@@ -32,9 +32,11 @@ class Crew:
         options: Mapping[str, Any] = {},
         settings: Mapping[str, Any] = {},
         queues: tuple[str, ...] = ("celery",),
+        drained: Callable[[], bool] | None = None,
     ) -> None:
         self.name, self.pool, self.queues = name, pool, queues
         self._database = database
+        self.is_drained = drained or self._is_drained
         self.folder = folder / name
         self.folder.mkdir()
         self.options = {"visibility_timeout": TIMEOUT, **options}
@@ -100,7 +102,7 @@ class Crew:
     def wait_log(self, words: str) -> None:
         self.wait(lambda: words in self.logs(), f"the log says {words!r}")
 
-    def is_drained(self) -> bool:
+    def _is_drained(self) -> bool:
         """Tell whether the broker has neither queued nor unacknowledged messages."""
         with redis.Redis.from_url(self._database) as client:
             prefix = self.options.get("global_keyprefix", "")

@@ -15,6 +15,8 @@ from typing import Any, Self
 from uuid import uuid4
 
 POLL = 0.02
+OPTIONS = {"region": "eu-north-1", "is_secure": False, "wait_time_seconds": 1}
+"""What kombu must be told besides the address."""
 
 
 @dataclass

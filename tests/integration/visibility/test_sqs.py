@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -13,22 +12,10 @@ from effectonce.app.brokers import deliveries_of
 from effectonce.outbox_ports import BrokerAway
 from tests.integration.visibility.conftest import Hire
 from tests.integration.visibility.crew import TIMEOUT, Crew
-from tests.integration.visibility.sqs import Sqs
+from tests.integration.visibility.sqs import OPTIONS, Sqs
 
-OPTIONS = {"region": "eu-north-1", "is_secure": False, "wait_time_seconds": 1}
 LONG = 3 * TIMEOUT
 QUEUE = "celery"
-
-
-@pytest.fixture
-def service() -> Iterator[Callable[[], Sqs]]:
-    with ExitStack() as stack:
-        yield lambda: stack.enter_context(Sqs())
-
-
-@pytest.fixture
-def sqs(service: Callable[[], Sqs]) -> Sqs:
-    return service()
 
 
 @pytest.fixture
@@ -47,12 +34,13 @@ def take(channel: Any, number: int) -> list[Any]:
     return [queue.get() for _ in range(number)]
 
 
+@pytest.mark.soak
 @pytest.mark.timeout(240)
 def test_on_sqs_a_living_worker_keeps_its_messages_and_a_dead_one_loses_them(
-    hire: Hire, service: Callable[[], Sqs]
+    hire: Hire, open_sqs: Callable[[], Sqs]
 ) -> None:
-    """Long bodies and countdowns run once; the crew without the keeper shows that they would not."""
-    places = {"kept": service(), "without": service()}
+    """The ordinary run has the first crew too (test_workers.py); the one without the keeper runs a long body twice."""
+    places = {"kept": open_sqs(), "without": open_sqs()}
     crews = {
         name: hire(
             name, broker=lambda _, sqs=sqs: sqs.url, options=OPTIONS, settings={"renew_visibility": name == "kept"}

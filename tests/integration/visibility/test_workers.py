@@ -8,6 +8,7 @@ import pytest
 from tests.integration.visibility.conftest import Hire
 from tests.integration.visibility.crew import TIMEOUT, Crew
 from tests.integration.visibility.sentinel import MASTER
+from tests.integration.visibility.sqs import OPTIONS, Sqs
 from tests.services import Redis
 
 LONG = 4 * TIMEOUT
@@ -17,7 +18,7 @@ MESSAGES = ("long", "later", "early", "behind", "other")
 
 @pytest.mark.timeout(240)
 def test_each_message_of_a_living_worker_runs_once_and_those_of_a_dead_one_come_back(
-    hire: Hire, through_sentinel: Callable[[str], str]
+    hire: Hire, through_sentinel: Callable[[str], str], sqs: Sqs
 ) -> None:
     """A01, A07, A09: bodies and countdowns of 12 s, messages that wait for a slot, in each pool; then kill -9.
 
@@ -27,6 +28,7 @@ def test_each_message_of_a_living_worker_runs_once_and_those_of_a_dead_one_come_
         hire("prefork", options={"priority_steps": [0, 3, 6, 9], "queue_order_strategy": "priority"}),
         hire("threads", pool="threads", broker=through_sentinel, options={"master_name": MASTER}),
         hire("solo", pool="solo", queues=("celery", "second")),
+        hire("sqs", broker=lambda _: sqs.url, options=OPTIONS, drained=lambda: not sqs.queues["celery"]),
         hire("gevent", pool="gevent", concurrency=4, options={"global_keyprefix": "shop:"}),
     ]
     without = hire("without", settings={"renew_visibility": False}, options=SWEEPS_OF_KOMBU)
@@ -94,7 +96,7 @@ def test_a_worker_goes_on_renewing_after_its_broker_was_away(hire: Hire, redis_s
     crew.wait_log("cannot ask the broker")
     redis_server.start()
     crew.wait_log("answer again")
-    crew.send("work", "long", 6)
+    crew.send("work", "long", 4)
     crew.wait_noted("long:ended")
     crew.wait(crew.is_drained, "the broker holds nothing")
     assert crew.bodies("long") == 1
