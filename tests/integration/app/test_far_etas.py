@@ -73,7 +73,7 @@ def test_an_eta_beyond_the_timeout_is_refused_where_that_is_wanted(redis_app: Ce
 
 @pytest.mark.parametrize("how", ["asked for", "automatic"])
 def test_a_refused_retry_ends_its_message_and_lets_its_key_go(redis_app: Celery, how: str) -> None:
-    """Celery (5.7) makes a failure of the rejection, with our error as its reason."""
+    """A05: Celery (5.7) makes a failure of the rejection, with our error as its reason."""
     once = EffectOnce(redis_app, ledger=f"memory://far {how}", far_eta="raise")
 
     def work(self: Any, x: int) -> None:

@@ -20,7 +20,7 @@ MESSAGES = ("long", "later", "early", "behind", "other")
 def test_each_message_of_a_living_worker_runs_once_and_those_of_a_dead_one_come_back(
     hire: Hire, through_sentinel: Callable[[str], str], sqs: Sqs
 ) -> None:
-    """A01, A07, A09: bodies and countdowns of 12 s, messages that wait for a slot, in each pool; then kill -9.
+    """A01, A04, A07, A09: bodies and countdowns of 12 s, messages that wait for a slot, in each pool; then kill -9.
 
     All is taken by one worker; then an idle one comes. The crew without the keeper shows that it gets such messages.
     """

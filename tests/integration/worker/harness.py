@@ -159,6 +159,10 @@ class Shop:
         """What the workers have written since the last reset."""
         return "".join(worker.log_text()[self._log_from.get(worker.name, 0) :] for worker in self._workers)
 
+    def all_logs(self) -> str:
+        """What all workers have ever written, also in lives that have ended."""
+        return "".join(log.read_text(errors="replace") for log in self.folder.glob("*.log"))
+
     def wait_bodies(self, what: str, number: int) -> None:
         self.wait(lambda: self.bodies(what) >= number, f"{number} bodies of {what}")
 

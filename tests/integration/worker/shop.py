@@ -4,6 +4,7 @@ Bodies note each of their starts in an append-only file, apart from every transa
 *ran*. Effects are rows without any unique constraint: they say how often it took *effect*.
 """
 
+import json
 import os
 import signal
 import time
@@ -39,6 +40,7 @@ app.conf.update(
     result_expires=600,
     broker_connection_retry_on_startup=True,
 )
+app.conf.update(json.loads(os.environ.get("SHOP_CONF", "{}")))
 CREATE = False if os.environ.get("SHOP_CREATE") else None
 RENEW = bool(os.environ.get("SHOP_RENEW"))
 """Off: these tests want the copies that a broker makes of what nobody renews."""
@@ -209,3 +211,12 @@ def add(x: int, y: int) -> int:
 def total(numbers: list[Any]) -> int:
     began("total")
     return len(numbers)
+
+
+@app.task(once=Leased("early:{order_id}"), acks_late=False, reject_on_worker_lost=False)
+def early(order_id: int) -> str:
+    """Acknowledged when its body starts, as its author says."""
+    began(f"early:{order_id}")
+    gate(f"early-{order_id}")
+    outside(f"early:{order_id}")
+    return f"early {order_id}"
