@@ -1,0 +1,153 @@
+"""Databases behind SQLAlchemy, found by the dialect of their engine.
+
+SQLAlchemy is the user's: it is asked for when a proof is, and never imported for its own sake.
+"""
+
+import sqlite3
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from effectonce.testing.databases import OURS, Database, Rows
+from effectonce.testing.databases.template import Template
+
+
+def open_database(given: Any) -> Database:
+    """The database of an engine, a URL, or a sessionmaker; raises TypeError for anything else."""
+    engine = engine_of(given)
+    if engine.dialect.name == "sqlite":
+        return Pages(engine)
+    if engine.dialect.name == "postgresql":
+        return Template(engine, lambda: read(engine))
+    return SavedRows(engine)
+
+
+def engine_of(given: Any) -> Any:
+    """The engine that the tests mean."""
+    sa = import_module("sqlalchemy")
+    if isinstance(given, sa.Engine):
+        return given
+    if isinstance(given, (str, sa.URL)):
+        return sa.create_engine(given)
+    bind = getattr(given, "kw", {}).get("bind") or getattr(getattr(given, "session_factory", None), "kw", {}).get(
+        "bind"
+    )
+    if isinstance(bind, sa.Engine):
+        return bind
+    message = (
+        f"database= is an Engine, a URL, a sessionmaker with a bind, or a Django alias, not {type(given).__name__}"
+    )
+    raise TypeError(message)
+
+
+def read(engine: Any) -> Rows:
+    """All rows of all tables; columns that number themselves, and those that point to them, are left out."""
+    sa = import_module("sqlalchemy")
+    inspector, rows = sa.inspect(engine), {}
+    names = [name for name in inspector.get_table_names() if not name.startswith(OURS)]
+    numbered = {(name, column) for name in names for column in _numbered(inspector, name)}
+    with engine.connect() as connection:
+        for name in names:
+            left_out = {column for table, column in numbered if table == name} | _pointing(inspector, name, numbered)
+            table = sa.Table(name, sa.MetaData(), autoload_with=connection)
+            found = connection.execute(sa.select(table)).mappings()
+            rows[name] = [{key: value for key, value in row.items() if key not in left_out} for row in found]
+        connection.rollback()
+    return rows
+
+
+def _numbered(inspector: Any, name: str) -> list[str]:
+    """The primary key, where the database gives its numbers: a statement that was rolled back may have used one up."""
+    sa = import_module("sqlalchemy")
+    key = inspector.get_pk_constraint(name)["constrained_columns"]
+    columns = {column["name"]: column for column in inspector.get_columns(name)}
+    if len(key) != 1 or not isinstance(columns[key[0]]["type"], sa.Integer):
+        return []
+    column = columns[key[0]]
+    counts = inspector.dialect.name == "sqlite" or column.get("identity") or "nextval" in str(column.get("default"))
+    return key if counts or column.get("autoincrement") is True else []
+
+
+def _pointing(inspector: Any, name: str, numbered: set[tuple[str, str]]) -> set[str]:
+    return {
+        column
+        for foreign in inspector.get_foreign_keys(name)
+        for column, referred in zip(foreign["constrained_columns"], foreign["referred_columns"], strict=False)
+        if (foreign["referred_table"], referred) in numbered
+    }
+
+
+class Pages:
+    """SQLite: the whole database is small enough in a test to be copied as it is."""
+
+    def __init__(self, engine: Any) -> None:
+        self._engine = engine
+        self._saved = sqlite3.connect(":memory:", check_same_thread=False)
+        pools = import_module("sqlalchemy.pool")
+        self.meets = not isinstance(engine.pool, (pools.StaticPool, pools.SingletonThreadPool))
+        self.note = (
+            None if self.meets else "two attempts at once were not tried: a database in memory has one connection"
+        )
+
+    def save(self) -> None:
+        """See `Database.save`."""
+        self._with_driver(lambda driver: driver.backup(self._saved))
+
+    def put_back(self) -> None:
+        """See `Database.put_back`."""
+        self._with_driver(self._saved.backup)
+
+    def rows(self) -> Rows:
+        """See `Database.rows`."""
+        return read(self._engine)
+
+    def close(self) -> None:
+        """See `Database.close`."""
+        self.put_back()
+        self._saved.close()
+
+    def _with_driver(self, step: Callable[[Any], None]) -> None:
+        raw = self._engine.raw_connection()
+        try:
+            step(raw.driver_connection)
+        finally:
+            raw.close()
+
+
+class SavedRows:
+    """Any other database: its rows are deleted and inserted again."""
+
+    note: str | None = None
+    meets = True
+
+    def __init__(self, engine: Any) -> None:
+        self._engine = engine
+        self._tables: list[Any] = []
+        self._saved: dict[str, list[dict[str, Any]]] = {}
+
+    def save(self) -> None:
+        """See `Database.save`."""
+        sa = import_module("sqlalchemy")
+        metadata = sa.MetaData()
+        metadata.reflect(self._engine)
+        self._tables = list(metadata.sorted_tables)
+        with self._engine.connect() as connection:
+            for table in self._tables:
+                self._saved[table.name] = [dict(row) for row in connection.execute(sa.select(table)).mappings()]
+
+    def put_back(self) -> None:
+        """See `Database.put_back`."""
+        with self._engine.begin() as connection:
+            for table in reversed(self._tables):
+                connection.execute(table.delete())
+            for table in self._tables:
+                if self._saved[table.name]:
+                    connection.execute(table.insert(), self._saved[table.name])
+
+    def rows(self) -> Rows:
+        """See `Database.rows`."""
+        return read(self._engine)
+
+    def close(self) -> None:
+        """See `Database.close`."""
+        self.put_back()
