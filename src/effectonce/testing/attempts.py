@@ -8,8 +8,12 @@ and ``except`` clauses still try to touch fails the same way, as it would when t
 The attempt of a thread is found by a context variable, so two attempts can run side by side.
 """
 
+import gc
+import io
 import threading
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeVar
@@ -70,6 +74,7 @@ class Attempt:
     """One run under watch. *dies*: where; *meets*: the touch before which it waits, and the place.
 
     *touches*: what it set out to touch; *made*: what it did. *files* and *keys* are met before they are touched.
+    *at_death* is called when it dies.
     """
 
     files: Files
@@ -78,6 +83,7 @@ class Attempt:
     meets: tuple[int, Meeting] | None = None
     touches: list[Touch] = field(default_factory=list)
     made: list[Touch] = field(default_factory=list)
+    at_death: Callable[[], None] = lambda: None
     is_dead: bool = False
     outcome: Any = None
     _inside: bool = False
@@ -99,11 +105,18 @@ class Attempt:
         finally:
             self._inside = False
         self.made.append(touch)
+        if self.dies == Point("after", at) and isinstance(result, io.IOBase):
+            result.close()  # as the end of a process closes its files
         self._maybe_die(Point("after", at))
         return result
 
     def _maybe_die(self, point: Point) -> None:
         if self.dies == point:
+            token = _attempt.set(None)
+            try:
+                self.at_death()
+            finally:
+                _attempt.reset(token)
             self.is_dead = True
             raise Crash
 
@@ -133,11 +146,27 @@ def run(attempt: Attempt, body: Callable[[], Any]) -> Attempt:
     """Run *body* as this attempt; its death and its errors end here."""
     token = _attempt.set(attempt)
     try:
-        attempt.outcome = body()
-    except Crash:
-        attempt.is_dead = True
+        with _careless() if attempt.dies else nullcontext():
+            attempt.outcome = _until_death(attempt, body)
     except Exception as error:  # noqa: BLE001 - any error of the user's body
         attempt.outcome = error
     finally:
         _attempt.reset(token)
     return attempt
+
+
+def _until_death(attempt: Attempt, body: Callable[[], Any]) -> Any:
+    try:
+        return body()
+    except Crash:
+        attempt.is_dead = True
+        return None
+
+
+@contextmanager
+def _careless() -> Iterator[None]:
+    """What a killed process had open is not closed by anybody; Python would warn of it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        yield
+        gc.collect()

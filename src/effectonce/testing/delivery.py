@@ -1,8 +1,8 @@
 """How a proof calls a task: as a worker would, and as a caller would that sends it again.
 
 A guarded task of this library that finds its key busy says so (`EffectBusy`), as a call that cannot be put off does.
-A worker would put the message off; here it is called again a little later. Leases are short while a proof lasts, so
-that a holder which died is soon known to be gone.
+A worker would put the message off; here it is called again a little later. The lease of an attempt that is going to die
+is short, so that it is soon known to be gone.
 """
 
 import threading
@@ -12,11 +12,14 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Final
 
-from effectonce.testing.attempts import Attempt, run
+from effectonce.testing.attempts import Attempt, current_attempt, run
 from effectonce.testing.libraries import loaded
 
-LEASE: Final = 0.15
-"""Seconds that the claim of a guarded task lasts while it is proven."""
+SHORT: Final = 0.15
+"""Seconds that the claim of a guarded task lasts which is going to die."""
+
+LONG: Final = 5.0
+"""Seconds that another one's lasts, and that a second delivery waits for it at most: also beside a busy disk."""
 
 _TURNS: Final = 20
 _pause = threading.Event()
@@ -54,7 +57,7 @@ class Call:
             made.append(self.deliver(make(), message))
             if not is_busy(made[-1].outcome):
                 break
-            _pause.wait(LEASE / 2)
+            _pause.wait(SHORT / 2)
         return made
 
     def _called(self, message: str) -> Any:
@@ -86,7 +89,9 @@ def short_leases() -> Iterator[None]:
 
     def claim(*args: Any, **kwargs: Any) -> Any:
         made = plain(*args, **kwargs)
-        return replace(made, lease=min(made.lease, LEASE))
+        attempt = current_attempt()
+        dies = attempt is not None and attempt.dies is not None
+        return replace(made, lease=min(made.lease, SHORT if dies else LONG))
 
     guard.Guard._claim = claim  # noqa: SLF001 - the same
     try:

@@ -44,7 +44,7 @@ class Leftovers:
             session.close()
         for connection in connections:
             if connection.is_valid:
-                connection.invalidate()
+                _end(connection)
 
     def _listen(self, target: Any, name: str, listener: Callable[..., None]) -> None:
         import_module("sqlalchemy").event.listen(target, name, listener)
@@ -57,3 +57,12 @@ class Leftovers:
     def _taken(self, _driver: Any, _record: Any, connection: Any) -> None:
         if current_attempt() is not None:
             self._connections.append(connection)
+
+
+def _end(connection: Any) -> None:
+    """Roll back and give back; one that cannot be is given up. A database in memory lives as long as its connection."""
+    try:
+        connection.driver_connection.rollback()
+        connection.close()
+    except Exception:  # noqa: BLE001 - each driver has its own
+        connection.invalidate()

@@ -103,7 +103,8 @@ class Sweep:
         )
 
     def _attempt(self, *, dies: Point | None = None, meets: tuple[int, Meeting] | None = None) -> Attempt:
-        return Attempt(files=self._files, keys=self._keys, dies=dies, meets=meets)
+        at_death = self._database.at_death if self._database is not None else lambda: None
+        return Attempt(files=self._files, keys=self._keys, dies=dies, meets=meets, at_death=at_death)
 
     def _trials(self, points: list[Touch]) -> Iterator[Trial]:
         yield Trial("delivered twice", self._twice)
@@ -129,6 +130,8 @@ class Sweep:
 
     def _again(self, message: str) -> list[Attempt]:
         self._leftovers.end()
+        if self._database is not None:
+            self._database.revive()
         return self._call.deliver_until_done(self._attempt, message)
 
     def _killed_at(self, point: Point) -> Callable[[], list[Attempt]]:

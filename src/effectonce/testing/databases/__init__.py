@@ -34,6 +34,14 @@ class Database(Protocol):
         """Make it again as it was; what an attempt has left open is ended."""
         ...
 
+    def at_death(self) -> None:
+        """An attempt dies now, in this thread."""
+        ...
+
+    def revive(self) -> None:
+        """The dead attempt's connections are ended; the next delivery comes."""
+        ...
+
     def rows(self) -> Rows:
         """What is in it now."""
         ...

@@ -43,6 +43,12 @@ class DjangoRows:
                 for row in rows:
                     cursor.execute(f"insert into {quote(table)} ({names}) values ({marks})", row)  # noqa: S608
 
+    def at_death(self) -> None:
+        """See `Database.at_death`: the server forgets what was not committed."""
+
+    def revive(self) -> None:
+        """See `Database.revive`."""
+
     def rows(self) -> Rows:
         """See `Database.rows`."""
         found: Rows = {}

@@ -83,6 +83,8 @@ class Pages:
     def __init__(self, engine: Any) -> None:
         self._engine = engine
         self._saved = sqlite3.connect(":memory:", check_same_thread=False)
+        self._dead = sqlite3.connect(":memory:", check_same_thread=False)
+        self._died = False
         pools = import_module("sqlalchemy.pool")
         self.meets = not isinstance(engine.pool, (pools.StaticPool, pools.SingletonThreadPool))
         self.note = (
@@ -92,6 +94,22 @@ class Pages:
     def save(self) -> None:
         """See `Database.save`."""
         self._with_driver(lambda driver: driver.backup(self._saved))
+
+    def at_death(self) -> None:
+        """SQLAlchemy gives a connection up in which somebody died, and a database in memory goes with it: keep that."""
+        if not self.meets:
+            self._with_driver(self._keep)
+
+    def _keep(self, driver: Any) -> None:
+        driver.rollback()
+        driver.backup(self._dead)
+        self._died = True
+
+    def revive(self) -> None:
+        """See `Database.revive`."""
+        if self._died:
+            self._died = False
+            self._with_driver(self._dead.backup)
 
     def put_back(self) -> None:
         """See `Database.put_back`."""
@@ -105,6 +123,7 @@ class Pages:
         """See `Database.close`."""
         self.put_back()
         self._saved.close()
+        self._dead.close()
 
     def _with_driver(self, step: Callable[[Any], None]) -> None:
         raw = self._engine.raw_connection()
@@ -143,6 +162,12 @@ class SavedRows:
             for table in self._tables:
                 if self._saved[table.name]:
                     connection.execute(table.insert(), self._saved[table.name])
+
+    def at_death(self) -> None:
+        """See `Database.at_death`: the server forgets what was not committed."""
+
+    def revive(self) -> None:
+        """See `Database.revive`."""
 
     def rows(self) -> Rows:
         """See `Database.rows`."""
