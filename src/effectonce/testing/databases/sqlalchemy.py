@@ -1,9 +1,8 @@
 """Databases behind SQLAlchemy, found by the dialect of their engine.
 
-SQLAlchemy is the user's: it is asked for when a proof is, and never imported for its own sake.
+SQLAlchemy and the drivers are the user's: they are loaded when a proof is asked for, and never for their own sake.
 """
 
-import sqlite3
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
@@ -82,8 +81,8 @@ class Pages:
 
     def __init__(self, engine: Any) -> None:
         self._engine = engine
-        self._saved = sqlite3.connect(":memory:", check_same_thread=False)
-        self._dead = sqlite3.connect(":memory:", check_same_thread=False)
+        driver = import_module("sqlite3")
+        self._saved, self._dead = (driver.connect(":memory:", check_same_thread=False) for _ in range(2))
         self._died = False
         pools = import_module("sqlalchemy.pool")
         self.meets = not isinstance(engine.pool, (pools.StaticPool, pools.SingletonThreadPool))
