@@ -3,11 +3,14 @@
 Each was read in celery 5.7.0 and kombu 5.7.0.
 """
 
+import importlib.util
 import inspect
+from pathlib import Path
 
 import pytest
+import redbeat.schedulers
 from amqp import channel as amqp_channel
-from celery import Celery, _state, canvas
+from celery import Celery, _state, beat, canvas, schedules
 from celery.app import amqp, annotations, autoretry, base, task, trace
 from celery.backends.base import Backend, DisabledBackend, KeyValueStoreBackend
 from celery.worker import WorkController, request
@@ -199,3 +202,47 @@ def test_a_redis_channel_makes_a_client_with_its_prefix_and_a_pool() -> None:
 def test_a_step_is_told_of_the_shutdown_after_the_pool_has_ended() -> None:
     """And of `stop` at its beginning, while bodies still run."""
     assert "self.consumer.shutdown()" in source(WorkController.on_stopped)
+
+
+def test_beat_asks_a_scheduler_for_what_ours_gives() -> None:
+    service = source(beat.Service)
+    for asked in (
+        "self.scheduler.tick()",
+        "self.scheduler.should_sync()",
+        "self.scheduler._do_sync()",
+        "scheduler.close()",
+    ):
+        assert asked in service
+    assert (
+        "app=self.app,\n            schedule_filename=filename,\n            max_interval=self.max_interval" in service
+    )
+    assert list(inspect.signature(beat.Scheduler.apply_async).parameters)[:4] == [
+        "self",
+        "entry",
+        "producer",
+        "advance",
+    ]
+    assert "entry.options.copy()" in source(beat.Scheduler.apply_async)
+    assert "scheduler.lock_key" in source(redbeat.schedulers.acquire_distributed_beat_lock)
+
+
+def test_redbeat_writes_last_run_and_score_in_one_place() -> None:
+    text = source(redbeat.schedulers.RedBeatSchedulerEntry._next_instance)
+    assert "last_run_at=None" in text
+    assert "entry.score" in text
+
+
+def test_crontabs_and_intervals_keep_their_fields() -> None:
+    every = schedules.crontab()
+    assert all(getattr(every, name) for name in ("minute", "hour", "day_of_week", "day_of_month", "month_of_year"))
+    assert schedules.schedule(3).run_every.total_seconds() == 3
+
+
+def test_the_database_scheduler_reads_again_when_told_and_keeps_what_it_has_to_save() -> None:
+    """Read as text: its module wants a configured Django."""
+    found = importlib.util.find_spec("django_celery_beat")
+    assert found is not None
+    assert found.origin is not None
+    text = Path(found.origin).with_name("schedulers.py").read_text()
+    for name in ("def _get_crontab_exclude_query(self)", "if self._initial_read:", "self._dirty = set()"):
+        assert name in text

@@ -39,14 +39,9 @@ def test_beats_in_two_workers_send_each_tick_once_and_its_body_knows_the_instant
 def test_a_tick_that_was_sent_twice_takes_effect_once_and_two_entries_at_one_instant_are_two(place: Place) -> None:
     """The one who sent it died before it could say so."""
     app = Celery(broker=place.env["BEAT_BROKER"], set_as_current=False)
-    for entry in ("report#1", "report#1", "other#2"):
-        headers = {"effectonce_tick": "2026-11-29T10:00:00+00:00", "effectonce_entry": entry}
-        app.send_task("work", (entry,), headers=headers)
-    app.send_task(
-        "work",
-        ("report#1",),
-        headers={**headers, "effectonce_entry": "report#1", "effectonce_tick": "2026-11-29T10:01:00+00:00"},
-    )
+    ten, later = "2026-11-29T10:00:00+00:00", "2026-11-29T10:01:00+00:00"
+    for entry, tick in (("report#1", ten), ("report#1", ten), ("other#2", ten), ("report#1", later)):
+        app.send_task("work", (entry,), headers={"effectonce_tick": tick, "effectonce_entry": entry})
     place.worker("a", pool="solo")
     place.wait(lambda: len(notes(place)) >= 3 and not place.queue.llen("celery"), "all are worked on")
     place.wait(lambda: "effect.replayed" in place.logs() or len(notes(place)) > 3, "the repeated one is seen")
