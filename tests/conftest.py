@@ -1,6 +1,7 @@
 """What every test may ask for: places in servers that start when they are first wanted.
 
-``redis_url``, ``amqp_url``, ``postgresql_url``, ``mariadb_url``, ``sqlite_url`` are fresh for each test.
+``redis_url``, ``amqp_url``, ``postgresql_url``, ``pgbouncer_url``, ``mariadb_url``, ``sqlite_url`` are fresh for each
+test.
 ``redis_server``, ``rabbitmq_server``, ``postgresql_server``, ``mariadb_server`` are the servers behind them, to be
 killed, frozen and started again. A test that leaves its server dead does no harm to the next one: asking for a place
 starts it.
@@ -16,16 +17,17 @@ from typing import TypeVar
 
 import pytest
 
-from tests.services import Fleet, Given, MariaDB, PostgreSQL, RabbitMQ, Redis, Server, ServiceMissing
+from tests.services import Fleet, Given, MariaDB, PgBouncer, PostgreSQL, RabbitMQ, Redis, Server, ServiceMissing
 
 Own = TypeVar("Own", bound=Server)
-PLACES: dict[str, type[Redis | RabbitMQ | PostgreSQL | MariaDB]] = {
+PLACES: dict[str, type[Redis | RabbitMQ | PostgreSQL | PgBouncer | MariaDB]] = {
     "redis_url": Redis,
     "redis_server": Redis,
     "amqp_url": RabbitMQ,
     "rabbitmq_server": RabbitMQ,
     "postgresql_url": PostgreSQL,
     "postgresql_server": PostgreSQL,
+    "pgbouncer_url": PgBouncer,
     "mariadb_url": MariaDB,
     "mariadb_server": MariaDB,
 }
@@ -86,6 +88,13 @@ def postgresql_url(fleet: Fleet) -> Iterator[str]:
     """The address of an empty database, as SQLAlchemy reads it."""
     yield (url := fleet.postgresql().fresh_url())
     fleet.postgresql().put_back(url)
+
+
+@pytest.fixture
+def pgbouncer_url(fleet: Fleet) -> Iterator[str]:
+    """The address of an empty database of PostgreSQL, through a pooler in transaction mode."""
+    yield (url := fleet.pgbouncer().fresh_url())
+    fleet.pgbouncer().put_back(url)
 
 
 @pytest.fixture

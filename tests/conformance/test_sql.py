@@ -28,6 +28,13 @@ def on_postgresql(fleet: Fleet) -> Iterator[SqlLedger]:
 
 
 @pytest.fixture(scope="module")
+def through_pgbouncer(fleet: Fleet) -> Iterator[SqlLedger]:
+    url = fleet.pgbouncer().fresh_url()
+    yield from opened(url)
+    fleet.pgbouncer().put_back(url)
+
+
+@pytest.fixture(scope="module")
 def on_mariadb(fleet: Fleet) -> Iterator[SqlLedger]:
     url = fleet.mariadb().fresh_url()
     yield from opened(url)
@@ -53,6 +60,15 @@ class TestSqlLedgerOnPostgreSQL(LedgerConformance):
     @pytest.fixture
     def store(self, on_postgresql: SqlLedger) -> LedgerStore:
         return on_postgresql
+
+    def set_fence(self, store: LedgerStore, digest: bytes, fence: int) -> None:
+        set_fence(store, digest, fence)
+
+
+class TestSqlLedgerThroughPgBouncer(LedgerConformance):
+    @pytest.fixture
+    def store(self, through_pgbouncer: SqlLedger) -> LedgerStore:
+        return through_pgbouncer
 
     def set_fence(self, store: LedgerStore, digest: bytes, fence: int) -> None:
         set_fence(store, digest, fence)

@@ -48,9 +48,12 @@ ORDINARY = [
     ("amqp+sqlite", "charge", "threads"),
     ("redis+redis", "mail", "prefork"),
     ("amqp+postgresql", "mail", "threads"),
+    ("amqp+mariadb", "charge", "prefork"),
     ("redis+sqlite", "mail", "prefork"),
 ]
-PAIRS = [f"{broker}+{ledger}" for broker in ("redis", "amqp") for ledger in ("postgresql", "sqlite", "redis")]
+PAIRS = [
+    f"{broker}+{ledger}" for broker in ("redis", "amqp") for ledger in ("postgresql", "mariadb", "sqlite", "redis")
+]
 ALL = [
     (pair, policy, pool)
     for pair in PAIRS
@@ -87,7 +90,7 @@ def test_every_crash_point_stands_in_the_code_and_in_the_matrix() -> None:
     assert set(re.findall(r'crash_point\(\s*"([a-z_.]+)"', source)) == POINTS
     assert set.intersection(*NEVER.values()) == set()
     assert {policy for _, policy, _ in ORDINARY} == set(NEVER)
-    for at, parts in enumerate(({"redis", "amqp"}, {"postgresql", "sqlite", "redis"})):
+    for at, parts in enumerate(({"redis", "amqp"}, {"postgresql", "mariadb", "sqlite", "redis"})):
         assert {pair.split("+")[at] for pair, _, _ in ORDINARY} == parts
 
 

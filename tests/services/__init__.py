@@ -14,9 +14,21 @@ from tests.services.faults import ServiceFailed, ServiceMissing
 from tests.services.fleet import Fleet
 from tests.services.given import Given
 from tests.services.mariadb import MariaDB
+from tests.services.pgbouncer import PgBouncer
 from tests.services.postgresql import PostgreSQL
 from tests.services.rabbitmq import RabbitMQ
 from tests.services.redis import Redis
 from tests.services.server import Server
 
-__all__ = ["Fleet", "Given", "MariaDB", "PostgreSQL", "RabbitMQ", "Redis", "Server", "ServiceFailed", "ServiceMissing"]
+__all__ = [
+    "Fleet",
+    "Given",
+    "MariaDB",
+    "PgBouncer",
+    "PostgreSQL",
+    "RabbitMQ",
+    "Redis",
+    "Server",
+    "ServiceFailed",
+    "ServiceMissing",
+]

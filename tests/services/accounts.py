@@ -3,6 +3,7 @@
 import os
 import pwd
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 NAMES = ("postgres", "nobody")
@@ -30,3 +31,10 @@ def running_as(account: Account | None) -> dict[str, Any]:
     if account is None:
         return {}
     return {"user": account.uid, "group": account.gid, "extra_groups": []}
+
+
+def own_files(account: Account | None, *paths: Path) -> None:
+    """Give files to the account that the server runs as."""
+    if account is not None:
+        for path in paths:
+            os.chown(path, account.uid, account.gid)

@@ -5,11 +5,12 @@ import os
 import shutil
 import tempfile
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from effectonce.lab.reaper import Reaper
 from tests.services.given import Given, GivenMariaDB, GivenPostgreSQL, GivenRedis
 from tests.services.mariadb import MariaDB
+from tests.services.pgbouncer import PgBouncer
 from tests.services.postgresql import PostgreSQL
 from tests.services.rabbitmq import RabbitMQ
 from tests.services.redis import Redis
@@ -44,6 +45,11 @@ class Fleet:
         """Return the running MariaDB."""
         return self._given(MariaDB.variable, GivenMariaDB) or self._own(MariaDB)
 
+    def pgbouncer(self) -> PgBouncer | GivenPostgreSQL:
+        """Return the running PgBouncer, and have its PostgreSQL run."""
+        given = self._given(PgBouncer.variable, GivenPostgreSQL)
+        return given or self._own(PgBouncer, behind=self.postgresql())
+
     def close(self) -> None:
         """End our servers and remove their folder; a forked child of this process leaves them alone."""
         if os.getpid() != self._owner or self._folder is None or self._reaper is None:
@@ -64,11 +70,11 @@ class Fleet:
         assert isinstance(server, kind)
         return server
 
-    def _own(self, kind: type[OwnServer]) -> OwnServer:
+    def _own(self, kind: type[OwnServer], **options: Any) -> OwnServer:
         folder, reaper = self._place()
         server = self._servers.get(kind.name)
         if server is None:
-            server = kind(folder / kind.name.lower(), reaper=reaper)
+            server = kind(folder / kind.name.lower(), reaper=reaper, **options)
             self._servers[kind.name] = server
         assert isinstance(server, kind)
         server.start()

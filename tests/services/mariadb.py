@@ -14,7 +14,7 @@ from pathlib import Path
 import pymysql
 
 from tests.services import programs
-from tests.services.accounts import Account, plain_account, running_as
+from tests.services.accounts import Account, own_files, plain_account, running_as
 from tests.services.faults import ServiceFailed, ServiceMissing
 from tests.services.server import Server
 
@@ -51,7 +51,7 @@ class MariaDB(Server):
         self._password = secrets.token_hex(8)
         self._numbers = itertools.count(1)
         self._program = self.find()
-        self._own(self.folder)
+        own_files(self._account, self.folder)
         self._init_data()
         self._write_first_words()
 
@@ -146,8 +146,4 @@ class MariaDB(Server):
             f"create user if not exists {OWNER}@'127.0.0.1' identified by '{self._password}';\n"
             f"grant all on *.* to {OWNER}@'127.0.0.1' with grant option;\n"
         )
-        self._own(file)
-
-    def _own(self, path: Path) -> None:
-        if self._account is not None:
-            os.chown(path, self._account.uid, self._account.gid)
+        own_files(self._account, file)

@@ -87,3 +87,21 @@ def test_a_child_leaves_the_connections_of_a_given_engine_to_its_parent(postgres
 def _backend(engine: sa.Engine) -> int:
     with engine.connect() as connection:
         return int(connection.scalar(sa.text("select pg_backend_pid()")) or 0)
+
+
+def test_a_child_born_while_its_parent_meets_the_database_is_not_stuck(database: str) -> None:
+    """A worker's rescuer asks for the first time while the pool forks: the child inherits what it has locked."""
+    for _ in range(8):
+        ledger = SqlLedger.open(database, create_schema=True)
+        first = threading.Thread(target=ledger.ping)
+        first.start()
+        pid = os.fork()
+        if pid == 0:
+            signal.alarm(20)
+            try:
+                ledger.ping()
+            finally:
+                os._exit(0)
+        assert os.waitpid(pid, 0)[1] == 0
+        first.join()
+        ledger.close()

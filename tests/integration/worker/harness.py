@@ -58,8 +58,8 @@ class Shop:
             "SHOP_BROKER": results if broker == "redis" else self._fresh(self._fleet.rabbitmq()),
             "SHOP_LEDGER": results if ledger == "redis" else "",
         }
-        if ledger == "postgresql":
-            addresses["SHOP_LEDGER"] = self._fresh(self._fleet.postgresql())
+        if ledger in {"postgresql", "pgbouncer", "mariadb"}:
+            addresses["SHOP_LEDGER"] = self._fresh(getattr(self._fleet, ledger)())
         sqlite = f"sqlite:///{self.folder / 'effects.sqlite'}"
         addresses["SHOP_LEDGER"] = addresses["SHOP_LEDGER"] or sqlite
         return {**addresses, "SHOP_EFFECTS": sqlite if ledger == "redis" else addresses["SHOP_LEDGER"]}

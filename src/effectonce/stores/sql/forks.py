@@ -1,9 +1,12 @@
-"""Forking beside SQLite.
+"""Forking beside a ledger at work.
 
 SQLite keeps the locks of a process in memory that a forked child inherits. A child that is born while another thread
 holds a transaction believes for ever that the file is locked, and every claim of it is busy. So a fork waits for the
 short statements of this ledger, and they wait for it (``tests/integration/sql/test_forks.py``). Transactions of
 bodies do not take part: a pool that forks runs none in its main process, and a body may fork as it likes.
+
+On every database the first use holds locks of SQLAlchemy, of the driver and of ours, which a child would inherit
+locked. There a fork waits for the first use only.
 """
 
 import os

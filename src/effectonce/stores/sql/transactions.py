@@ -58,7 +58,7 @@ class ShortTransactions:
     def statements(self) -> Statements:
         """The statements, for tables that were found to be usable; the first use may create them."""
         if not self._ready:
-            with self._first_use:
+            with self._gate.passing(), self._first_use:
                 if not self._ready:
                     self._get_ready()
         return self._unchecked
@@ -196,7 +196,8 @@ class ShortTransactions:
                 yield connection
 
     def _outside_forks(self) -> AbstractContextManager[None]:
-        return self._gate.passing() if self.dialect.name == "sqlite" else nullcontext()
+        """See `forks`: always on SQLite; elsewhere while the driver and SQLAlchemy get to know the database."""
+        return nullcontext() if self._ready and self.dialect.name != "sqlite" else self._gate.passing()
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
