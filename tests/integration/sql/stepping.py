@@ -1,6 +1,6 @@
 """Two attempts, stepped statement by statement through every order that a database can see them in.
 
-An actor is a thread with an engine of its own. It stops before each statement, commit and rollback until it is given
+An actor is a thread with an engine of its own. It stops before each statement and commit until it is given
 its turn, and one of them moves at a time. All orders are walked depth first: a game is played again from its start for
 each, with the same choices up to the point where it turns off.
 """
@@ -35,12 +35,11 @@ class Actor(threading.Thread):
         self._act = act
         self._turn = threading.Semaphore(0)
         self._at_rest = threading.Event()
-        for name_of_event in ("before_cursor_execute", "commit", "rollback"):
+        for name_of_event in ("before_cursor_execute", "commit"):
             sa.event.listen(engine, name_of_event, self._stopping(name_of_event))
 
     def run(self) -> None:
         """Act to the end."""
-        self._rest("start")
         try:
             self.answer = self._act(self)
         except BaseException as error:  # noqa: BLE001 - the test looks at it
