@@ -91,7 +91,7 @@ def lookups_of(function: Function) -> Iterator[Lookup]:
         if word not in _LOOKS:
             continue
         model = _model(step, function)
-        if model is not None:
+        if model is not None and model not in function.assigned:  # a name that holds some class is no class
             yield Lookup(step, model, _columns(step.call))
 
 

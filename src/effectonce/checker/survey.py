@@ -77,6 +77,11 @@ class Survey:
         resolved = self.project.resolve(name).removesuffix("()")
         return self._tasks_by_function.get(resolved) or self._tasks_by_name.get(name)
 
+    def is_guarded(self, function: Function) -> bool:
+        """Tell whether *function* is the body of a task with a policy; what it sends belongs to the policy."""
+        task = self.task(function.name) if function.is_task else None
+        return task is not None and task.is_guarded
+
     def bodies(self, task: Task) -> list[Function]:
         """The function of *task* and the functions of the project that it reaches."""
         return self._reach(task.function)

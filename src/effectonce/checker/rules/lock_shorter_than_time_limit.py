@@ -16,18 +16,18 @@ def check(survey: Survey) -> Iterator[Found]:
     for function, tasks in survey.reached:
         for lock in locks_of(function, survey):
             for task in tasks:
-                message = _wrong(lock, task, survey)
+                message = _wrong(lock, task, survey, is_its_own=function is task.function)
                 if message is not None:
                     yield function.found(lock.step.call, message)
                     break
 
 
-def _wrong(lock: Lock, task: Task, survey: Survey) -> str | None:
+def _wrong(lock: Lock, task: Task, survey: Survey, *, is_its_own: bool) -> str | None:
     if not isinstance(lock.ttl, float) or task.is_guarded or task.has_unknown_limit or renews(survey.bodies(task)):
         return None
     limit = task.time_limit
     if limit is None:
-        if lock.ttl >= LONG_ENOUGH:
+        if lock.ttl >= LONG_ENOUGH or not is_its_own:  # a lock of a function around a part of the run
             return None
         return (
             f"the lock lives {lock.ttl:,.0f} s, but task {task.short!r} has no time limit: "

@@ -15,7 +15,7 @@ from effectonce.checker.walk import Kind, Step
 def check(survey: Survey) -> Iterator[Found]:
     """Look for sends between a write and the end of its transaction, here or one call further."""
     for function, sends in survey.senders:
-        for send in sends:
+        for send in sends if not survey.is_guarded(function) else ():
             message = _wrong(send, function)
             if message is not None:
                 yield function.found(send.step.call, message)
@@ -27,7 +27,7 @@ def check(survey: Survey) -> Iterator[Found]:
 
 
 def _wrong(send: Send, function: Function) -> str | None:
-    if send.waits_for_commit or (send.task is not None and send.task.is_guarded and _is_answered_here(function)):
+    if send.waits_for_commit:
         return None
     if _is_called_too_early(send, function):
         return (
@@ -43,10 +43,6 @@ def _wrong(send: Send, function: Function) -> str | None:
         f"the task is sent inside the transaction that writes in line {write.call.lineno}: a worker may run it before "
         "the commit, and a rollback does not take it back"
     )
-
-
-def _is_answered_here(function: Function) -> bool:
-    return "outbox" in function.module.source.text
 
 
 def _is_called_too_early(send: Send, function: Function) -> bool:

@@ -19,7 +19,7 @@ def check(survey: Survey) -> Iterator[Found]:
     """Look for sends between a write of a session and its commit."""
     for function, sends in survey.senders:
         for send in sends:
-            if send.is_deferred:
+            if send.is_deferred or survey.is_guarded(function):
                 continue
             write = _write_before(send, function)
             end = _commit_after(send, function) if write is not None else None
