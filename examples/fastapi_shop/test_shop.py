@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from unittest.mock import patch
 
@@ -78,12 +79,16 @@ def test_a_receipt_is_sent_once_under_one_key(order: int) -> None:
     assert send_receipt(order) == send_receipt(order)
 
 
-def test_an_order_is_charged_after_its_request_has_committed() -> None:
+def test_an_order_is_sent_to_be_charged_after_its_request_has_committed() -> None:
+    from shop.celery import app as celery_app
     from shop.celery import charge
     from shop.main import app
 
-    with TestClient(app) as client, patch("shop.main.charge.delay", side_effect=charge) as sent:
+    with TestClient(app) as client:
         answer = client.post("/orders", json={"customer": "bob@example.com", "total": 7})
     assert answer.status_code == 202
-    sent.assert_called_once_with(answer.json()["order"])
+    with celery_app.connection() as broker, closing(broker.SimpleQueue("celery")) as queue:
+        message = queue.get(timeout=10)
+    assert message.headers["task"] == "shop.celery.charge"
+    assert charge(*message.payload[0]) == "charged 7"
     assert payments(answer.json()["order"]) == [7]

@@ -1,6 +1,7 @@
 """Tests of the shop, on a database of their own."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from unittest.mock import patch
 
@@ -57,9 +58,12 @@ def test_a_receipt_is_sent_once_under_one_key(app: Flask) -> None:
     assert send_receipt(1) == send_receipt(1)
 
 
-def test_an_order_is_charged_after_its_request_has_committed(app: Flask) -> None:
-    with patch("shop.tasks.charge.delay", side_effect=charge) as sent:
-        answer = app.test_client().post("/orders", data={"customer": "bob@example.com", "total": 7})
+def test_an_order_is_sent_to_be_charged_after_its_request_has_committed(app: Flask) -> None:
+    answer = app.test_client().post("/orders", data={"customer": "bob@example.com", "total": 7})
     assert answer.status_code == 202
-    sent.assert_called_once_with(2)
+    celery_app = app.extensions["celery"]
+    with celery_app.connection() as broker, closing(broker.SimpleQueue("celery")) as queue:
+        message = queue.get(timeout=10)
+    assert message.headers["task"] == "shop.tasks.charge"
+    assert charge(*message.payload[0]) == "charged 7"
     assert payments() == [7]

@@ -1,6 +1,7 @@
 """Settings; what is special stands at the end."""
 
 import os
+import sys
 from pathlib import Path
 
 BASE_DIR = Path(__file__).parent.parent
@@ -24,4 +25,6 @@ DATABASES = {
 
 CELERY_BROKER_URL = os.environ.get("SHOP_BROKER", "redis://localhost")
 CELERY_RESULT_BACKEND = CELERY_BROKER_URL
+if "test" in sys.argv:
+    CELERY_BROKER_URL, CELERY_RESULT_BACKEND = "memory://", "cache+memory://"
 CELERY_EFFECTONCE_LEDGER = "django"

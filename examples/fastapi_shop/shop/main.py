@@ -7,7 +7,7 @@ from fastapi import Depends, FastAPI
 from pydantic import BaseModel
 from sqlalchemy.orm import Session
 
-from shop.celery import charge
+from shop.celery import charge, once
 from shop.database import Order, SessionLocal
 
 app = FastAPI()
@@ -28,9 +28,11 @@ def get_session() -> Iterator[Session]:
 
 @app.post("/orders", status_code=202)
 def take_order(new: NewOrder, session: Annotated[Session, Depends(get_session)]) -> dict[str, int]:
-    """Store an order, and have it charged when that is committed."""
+    """Store an order, and have it charged: the message commits with the order."""
     order = Order(customer=new.customer, total=new.total)
     session.add(order)
+    session.flush()
+    with once.outbox(session):
+        charge.delay(order.id)
     session.commit()
-    charge.delay(order.id)
     return {"order": order.id}

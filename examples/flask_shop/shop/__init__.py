@@ -54,9 +54,11 @@ def _add_routes(app: Flask) -> None:
 
     @app.post("/orders")
     def take_order() -> tuple[dict[str, int], int]:
-        """Store an order, and have it charged when that is committed."""
+        """Store an order, and have it charged: the message commits with the order."""
         order = Order(customer=request.form["customer"], total=int(request.form["total"]))
         db.session.add(order)
+        db.session.flush()
+        with once.outbox(db.session):
+            charge.delay(order.id)
         db.session.commit()
-        charge.delay(order.id)
         return {"order": order.id}, 202

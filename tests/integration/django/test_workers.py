@@ -112,13 +112,27 @@ def test_a_worker_killed_in_the_body_leaves_one_effect_and_loses_none(site: Site
     assert sorted(site.lines("hooks")) == ["charge 1", "charge 2", "charge 3"]
 
 
-@pytest.mark.parametrize("point", ["commit.before", "commit.after"])
-def test_a_process_killed_beside_the_commit_leaves_one_effect(site: Site, point: str, tmp_path: Path) -> None:
+POINTS = ["claim.before", "claim.after", "body.after", "outbox.after", "settle.before", "commit.before", "commit.after"]
+ORDINARY = [("postgresql", "outbox.after"), ("postgresql", "commit.after"), ("sqlite", "commit.before")]
+
+
+@pytest.mark.parametrize(
+    ("site", "point"),
+    [
+        pytest.param(kind, point, marks=() if (kind, point) in ORDINARY else pytest.mark.soak)
+        for kind in ("postgresql", "sqlite")
+        for point in POINTS
+    ],
+    indirect=["site"],
+)
+def test_a_process_killed_at_a_point_leaves_one_effect_and_one_message(site: Site, point: str, tmp_path: Path) -> None:
+    """What the body sends is in the same commit: the outside sees one key of its mail, and sees it."""
     site.start(EFFECTONCE_CRASH=point, EFFECTONCE_CRASH_ONCE=str(tmp_path / "died"))
     results = [site.send("charge", order) for order in (1, 1, 2)]
     assert [result.get(timeout=DEADLINE) for result in results] == ["charged 1", "charged 1", "charged 2"]
     assert (tmp_path / "died").exists()
     assert site.charges() == [1, 2]
+    site.wait(lambda: len(set(site.lines("outside"))) == 2, "both mails are out")
 
 
 def test_a_leased_task_acts_once_and_its_worker_keeps_no_transaction(site: Site) -> None:

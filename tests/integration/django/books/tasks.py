@@ -17,6 +17,7 @@ def charge(order: int) -> str:
     note("bodies", f"charge {order}")
     Charge.objects.create(order=order)
     transaction.on_commit(lambda: note("hooks", f"charge {order}"))
+    mail.delay(order)
     wait_at_gate(order)
     return f"charged {order}"
 

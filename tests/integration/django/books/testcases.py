@@ -59,7 +59,7 @@ class OneTest:
 
     def assert_charged_once(self) -> None:
         assert Charge.objects.count() == 1
-        assert [entry.key for entry in once.ledger.entries(state=None, limit=9)] == ["charge:1"]
+        assert "charge:1" in {entry.key for entry in once.ledger.entries(state=None, limit=9)}
 
 
 class InTestCase(OneTest, TestCase):
@@ -68,7 +68,7 @@ class InTestCase(OneTest, TestCase):
     def test_hooks_can_be_captured(self) -> None:
         with self.captureOnCommitCallbacks() as hooks:
             tasks.charge(1)
-        assert len(hooks) == 1
+        assert len(hooks) == 2, "the body's own, and the one that sends its message"
 
 
 class InTransactionTestCase(OneTest, TransactionTestCase):
