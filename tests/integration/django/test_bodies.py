@@ -347,6 +347,19 @@ def test_a_connection_that_was_cut_while_it_idled_is_replaced(once: EffectOnce, 
     assert charges(alias) == [1, 2]
 
 
+@pytest.mark.parametrize("alias", ["postgresql"], indirect=True)
+def test_a_connection_whose_driver_knows_that_it_is_closed_is_replaced(once: EffectOnce, alias: str) -> None:
+    @once.app.task(name="work", once=Transactional("k:{x}"))
+    def work(x: int) -> str:
+        Charge.objects.using(alias).create(order=x)
+        return "done"
+
+    work(1)
+    connections[alias].connection.close()
+    assert work(2) == "done"
+    assert charges(alias) == [1, 2]
+
+
 def _end_from_outside(alias: str) -> None:
     """End the server's side of this thread's connection, by the alias that goes to the same database."""
     pid = connections[alias].connection.info.backend_pid

@@ -92,3 +92,18 @@ def test_missing_tables_are_a_warning_where_databases_are_looked_at(
 def test_a_schema_of_our_own_is_refused(guarded: Callable[..., EffectOnce]) -> None:
     guarded(ledger="django", schema="ledger")
     assert "search_path" in found()[0][1]
+
+
+def test_a_driver_that_was_not_tried_is_refused(
+    guarded: Callable[..., EffectOnce], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Better none than a ledger that nobody has killed a worker on."""
+
+    class MySQLdb:
+        __name__ = "MySQLdb"
+
+    monkeypatch.setattr(connections["elsewhere"], "Database", MySQLdb())
+    guarded(ledger="django://elsewhere")
+    ((name, text),) = found()
+    assert name == "effectonce.E002"
+    assert "MySQLdb" in text

@@ -19,8 +19,6 @@ from effectonce.contrib.django.blocks import AtomicBlock
 _DRIVERS: Final = {
     "psycopg": "postgresql+psycopg",
     "sqlite3": "sqlite",
-    "MySQLdb": "mysql+mysqldb",
-    "pymysql": "mysql+pymysql",
 }
 _DURABLE: Final = "durable atomic block"
 
@@ -48,7 +46,7 @@ class DjangoHost:
             message = f"the alias {self.alias!r} uses psycopg2; install psycopg (version 3)"
             raise ValueError(message)
         if driver not in _DRIVERS:
-            message = f"the alias {self.alias!r} uses {driver}, and a ledger needs PostgreSQL, MariaDB or SQLite"
+            message = f"the alias {self.alias!r} uses {driver}; under Django this version needs PostgreSQL or SQLite"
             raise ValueError(message)
         return _DRIVERS[driver]
 
