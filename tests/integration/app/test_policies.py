@@ -183,3 +183,41 @@ def test_all_are_acknowledged_late_unless_they_say_otherwise(app: Celery, once: 
     early = app.task(name="early", once=policy, acks_late=False, reject_on_worker_lost=False)(noting([]))
     assert (late.acks_late, late.reject_on_worker_lost) == (True, True)
     assert (early.acks_late, early.reject_on_worker_lost) == (False, False)
+
+
+def test_a_tenant_in_a_header_keeps_keys_apart(make_app: Callable[..., Celery]) -> None:
+    """`effectonce_namespace` as a callable of task and request."""
+    app = make_app()
+    once = EffectOnce(
+        app, ledger="memory://tenants", namespace=lambda _task, request: (request.headers or {}).get("tenant", "")
+    )
+    seen: list[int] = []
+    work = app.task(name="w", once=Leased("w:{x}"))(noting(seen))
+    for tenant in ("north", "south", "north", "south"):
+        work.apply((1,), headers={"tenant": tenant}).get()
+    assert seen == [1, 1]
+    keys = sorted(entry.key for entry in once.ledger.entries(state=None, limit=9))
+    assert [key.partition(" ")[2] for key in keys] == ["namespace=north", "namespace=south"]
+
+
+def test_a_host_overrides_the_policy_of_a_package_by_annotation(make_app: Callable[..., Celery]) -> None:
+    app = make_app(task_annotations={"package.work": {"once": Exclusive("package")}})
+    once = EffectOnce(app, ledger="memory://host")
+    seen: list[int] = []
+    work = app.task(name="package.work", once=Leased("w:{x}"))(noting(seen))
+    assert [work.apply((1,)).get() for _ in range(2)] == [1, 1]
+    assert seen == [1, 1]
+    assert [entry.key for entry in once.ledger.entries(state=None, limit=9)] == ["package"]
+
+
+def test_a_package_sees_its_attempt_through_the_proxies(app: Celery, once: EffectOnce) -> None:
+    """It imports them without knowing the app that will run it."""
+    from effectonce import effect  # noqa: PLC0415 - as a package does
+
+    keys: list[str] = []
+
+    def body(x: int) -> None:
+        keys.append(effect.key)
+
+    app.task(name="w", once=Exclusive("w:{x}"))(body)(3)
+    assert keys == ["w:3"]
