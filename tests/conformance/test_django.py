@@ -6,9 +6,10 @@ import pytest
 from django.db import connections
 
 from effectonce.app.ledgers import open_ledger
+from effectonce.outbox_ports import OutboxStore
 from effectonce.ports import LedgerStore
 from effectonce.stores.sql.hosted import HostedLedger
-from effectonce.testing.conformance import LedgerConformance
+from effectonce.testing.conformance import LedgerConformance, OutboxConformance
 from tests.integration.django import project
 from tests.services import Fleet
 
@@ -56,3 +57,22 @@ class TestDjangoLedgerOnSQLite(LedgerConformance):
 
     def set_fence(self, store: LedgerStore, digest: bytes, fence: int) -> None:
         set_fence(store, digest, fence)
+
+
+class TestDjangoOutboxOnPostgreSQL(OutboxConformance):
+    @pytest.fixture
+    def outbox(self, on_postgresql: LedgerStore) -> OutboxStore:
+        return outbox_of(on_postgresql)
+
+
+class TestDjangoOutboxOnSQLite(OutboxConformance):
+    @pytest.fixture
+    def outbox(self, on_sqlite: LedgerStore) -> OutboxStore:
+        return outbox_of(on_sqlite)
+
+
+def outbox_of(store: LedgerStore) -> OutboxStore:
+    assert isinstance(store, HostedLedger)
+    with connections[store.name.rpartition("/")[2]].cursor() as cursor:
+        cursor.execute("delete from effectonce_outbox")
+    return store.outbox
