@@ -72,6 +72,10 @@ class OutboxStore(Protocol):
         """Note why a message was refused, and when it is due again; *pause* None: it is stuck."""
         ...
 
+    def cancel(self, task_ids: Sequence[str]) -> int:
+        """Remove parked messages of these tasks; answers how many there were."""
+        ...
+
     def unstick(self) -> int:
         """Make what is stuck due now, as if it had never been tried; answers how many."""
         ...

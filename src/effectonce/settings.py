@@ -111,11 +111,8 @@ def _mode(value: Any) -> str | None:
 
 
 def _far_eta(value: Any) -> str | None:
-    if value in {"warn", "raise"}:
-        return None
-    if value == "park":
-        return "= 'park' is not there yet in this version: it comes with the outbox; use 'warn' or 'raise'"
-    return f"must be 'warn' or 'raise', not {value!r}"
+    fine = value in {"warn", "park", "raise"}
+    return None if fine else f"must be 'warn', 'park' or 'raise', not {value!r}"
 
 
 def _schema(value: Any) -> str | None:

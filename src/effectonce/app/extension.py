@@ -21,6 +21,7 @@ from effectonce.app.kombu_broker import KombuBroker
 from effectonce.app.ledgers import open_ledger
 from effectonce.app.publish import install_seam
 from effectonce.app.relays import add_relays
+from effectonce.app.revoking import cancel_parked_when_revoked
 from effectonce.app.sending import Outbox
 from effectonce.app.unique import tell_of_first_sends
 from effectonce.domain.deferral import CAP, away_delay
@@ -94,6 +95,7 @@ class EffectOnce:
         check_when_defined(celery)
         add_steps(celery)
         add_relays(celery)
+        cancel_parked_when_revoked(celery)
 
     @property
     def settings(self) -> Settings:

@@ -4,7 +4,7 @@ It is an instance attribute over ``app.amqp.send_task_message``, the one point t
 canvas, ``retry`` and ``replace`` cross (celery 5.4 to 5.7); Celery's own sender is resolved at the first send, so
 that installing reads no configuration. Here
 
-* an eta beyond the visibility timeout is warned of, or refused (`far_etas`);
+* an eta beyond the visibility timeout is warned of, refused, or parked (`far_etas`);
 * ``effect_key=`` and ``effect_again=`` become headers (left alone, they would be message properties);
 * links of guarded tasks get ids that a second dispatch repeats (rule 6);
 * a retry of the body in this frame is kept back until the body is unwound, and gets its fence (rule 5);
@@ -26,7 +26,7 @@ from effectonce.app import requests
 from effectonce.app.continuation import duty_of
 from effectonce.app.copies import kept_back
 from effectonce.app.frames import Frame, current_frame
-from effectonce.app.sending import collecting_for
+from effectonce.app.sending import collecting_for, park
 from effectonce.app.unique import Described, reserve
 from effectonce.errors import KeyInvalid
 
@@ -53,7 +53,7 @@ def install_seam(once: "EffectOnce", app: Any) -> None:
 def _divert(  # noqa: PLR0917 - the arguments of the seam itself
     once: "EffectOnce", send: Send, producer: Any, name: str, message: Any, options: dict[str, Any]
 ) -> Any:
-    once.far_etas.look(name, message)
+    due = once.far_etas.look(name, message)
     frame = current_frame()
     task = once.app._tasks.get(name)  # noqa: SLF001 - `tasks` would finalize the app; listed in test_celery_names
     guard = once.guard_of(task) if task is not None else None
@@ -62,7 +62,12 @@ def _divert(  # noqa: PLR0917 - the arguments of the seam itself
         _freeze_links(once.app, message)
     if frame is not None and _is_retry(frame, message.headers):
         _fenced(frame, options)
-        frame.retry = kept_back(once.confirmed, send, name, message, options)
+        if due is not None:
+            frame.retry = lambda: park(
+                once, producer, name, lambda recorder: send(recorder, name, message, **options), due
+            )
+        else:
+            frame.retry = kept_back(once.confirmed, send, name, message, options)
         return None
     if frame is not None and frame.entered:
         _note_replacement(frame, guard, task, message, options)
@@ -70,12 +75,12 @@ def _divert(  # noqa: PLR0917 - the arguments of the seam itself
             header = f"{frame.claim.digest.hex()}#{frame.next_send()}"
             _header(options, message, requests.PARENT, header)
     if guard is None or guard.unique is None:
-        return _send(once, send, producer, name, message, options)
+        return _send(once, send, producer, name, message, options, due)
     collecting = collecting_for(once, producer)
     transaction = None if collecting is None else collecting.transaction
     reservation = reserve(guard, task, message, options, transaction=transaction)
     try:
-        return _send(once, send, producer, name, message, options)
+        return _send(once, send, producer, name, message, options, due)
     except BaseException:
         if reservation is not None:
             reservation.give_back()
@@ -167,12 +172,14 @@ def _note_replacement(frame: Frame, guard: Any, task: Any, message: Any, options
 
 
 def _send(  # noqa: PLR0917 - the arguments of the seam itself
-    once: "EffectOnce", send: Send, producer: Any, name: str, message: Any, options: dict[str, Any]
+    once: "EffectOnce", send: Send, producer: Any, name: str, message: Any, options: dict[str, Any], due: float | None
 ) -> Any:
     """Store it with the open transaction, or send it; a continuation with confirmation: it must go on."""
     collecting = collecting_for(once, producer)
     if collecting is not None:
-        return send(collecting.recorder(producer, name), name, message, **options)
+        return send(collecting.recorder(producer, name, due=due), name, message, **options)
+    if due is not None and once.is_own_broker(producer.connection):
+        return park(once, producer, name, lambda recorder: send(recorder, name, message, **options), due)
     task = get_current_task()
     duty = duty_of(task.request) if task is not None else None
     if duty is None:

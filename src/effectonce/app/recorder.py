@@ -21,7 +21,7 @@ Keep = Callable[[Message], None]
 class Recorder(Producer):
     """Takes the place of *producer* for one send, and gives what it would publish to *keep*."""
 
-    def __init__(self, producer: Producer, keep: Keep, *, task: str, order: str | None) -> None:
+    def __init__(self, producer: Producer, keep: Keep, *, task: str, order: str | None, due: float | None) -> None:
         super().__init__(  # type: ignore[no-untyped-call]
             None,
             exchange=producer.exchange,
@@ -34,6 +34,7 @@ class Recorder(Producer):
         self._keep = keep
         self._task = task
         self._order = order
+        self._due = due
 
     def publish(self, body: Any, **options: Any) -> None:  # type: ignore[override]
         """Prepare as ever; there is nothing to be tried again, since nothing is sent."""
@@ -70,6 +71,7 @@ class Recorder(Producer):
                 headers=json.dumps(headers),
                 properties=json.dumps({**properties, "priority": priority}),
                 declares=json.dumps([_described(entity) for entity in declare or ()]),
+                due=self._due,
                 order=self._order,
             )
         )

@@ -46,10 +46,10 @@ class Collecting:
     frame: Frame | None
     order: str | None = None
 
-    def recorder(self, producer: Any, name: str) -> Recorder:
+    def recorder(self, producer: Any, name: str, *, due: float | None) -> Recorder:
         """A producer that gives the message to the transaction."""
         assert self.transaction is not None, "asked for without a transaction"  # noqa: S101 - a mistake of ours
-        return Recorder(producer, self.transaction.send, task=name, order=self.order)
+        return Recorder(producer, self.transaction.send, task=name, order=self.order, due=due)
 
 
 _collecting: ContextVar[Collecting | None] = ContextVar("effectonce_collecting", default=None)
@@ -73,6 +73,16 @@ def sending_now(once: "EffectOnce") -> Iterator[None]:
         yield
     finally:
         _collecting.reset(token)
+
+
+def park(once: "EffectOnce", producer: Any, name: str, send: Callable[[Recorder], Any], due: float) -> None:
+    """Store a message until it is due, in a committed transaction of its own; returns when it is safe there.
+
+    Raises OutboxUnsuitable where the ledger has no outbox.
+    """
+    alone = _Alone(once.outbox_store(), once.dispatcher.dispatch)
+    send(Recorder(producer, alone.send, task=name, order=None, due=due))
+    alone.commit()
 
 
 def _of_body(once: "EffectOnce", frame: Frame | None) -> Collecting | None:

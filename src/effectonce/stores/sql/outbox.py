@@ -109,6 +109,15 @@ class SqlOutbox:
         }
         self._ledger.settle(lambda connection: connection.execute(self.statements.refuse, values))
 
+    def cancel(self, task_ids: Sequence[str]) -> int:
+        """See `outbox_ports.OutboxStore.cancel`."""
+
+        def cancel(connection: Connection) -> int:
+            values = ({"task_id": task_id} for task_id in task_ids)
+            return sum(connection.execute(self.statements.cancel, each).rowcount for each in values)
+
+        return self._ledger.settle(cancel)
+
     def unstick(self) -> int:
         """See `outbox_ports.OutboxStore.unstick`."""
         return self._ledger.settle(lambda connection: int(connection.execute(self.statements.unstick).rowcount))

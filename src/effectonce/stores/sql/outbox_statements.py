@@ -90,7 +90,8 @@ class OutboxStatements:
             f"update {outbox} set due = {clock} + :pause, stage = :stage, error = :error "
             "where id = :id and tries = :tries"
         )
-        # Row locks; reads the whole table, which is short: for people.
+        # Row locks; reads the whole table: for people.
+        self.cancel = text(f"delete from {outbox} where stage = {PARKED} and task_id = :task_id")
         self.unstick = text(f"update {outbox} set due = {clock}, tries = 0, stage = {READY} where stage = {STUCK}")
 
     def _add_looking(self, outbox: str, dialect: Dialect) -> None:

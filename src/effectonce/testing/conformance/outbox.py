@@ -83,6 +83,11 @@ class OutboxConformance:
         assert waiting.stage is Stage.PARKED
         assert len(outbox.take(10, hold=LONG, parked=True)) == 1
 
+    def test_only_what_is_parked_can_be_cancelled(self, outbox: OutboxStore) -> None:
+        outbox.store([new_message(due=time.time() + LONG, task_id="parked"), new_message(due=None, task_id="ready")])
+        assert outbox.cancel(["parked", "ready", "unknown"]) == 1
+        assert [each.message.task_id for each in outbox.waiting(stage=None, limit=10)] == ["ready"]
+
     def test_messages_of_one_order_are_taken_one_after_the_other(self, outbox: OutboxStore) -> None:
         messages = [new_message(order="a", task=f"a{n}") for n in range(3)] + [new_message(order="b", task="b0")]
         outbox.store(messages)
