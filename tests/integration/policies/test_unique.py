@@ -45,9 +45,11 @@ def told(processes: list[subprocess.Popen[str]]) -> list[list[str]]:
 @pytest.mark.parametrize("pair", STORES)
 def test_of_many_senders_at_once_one_sends_and_all_know_its_id(shop: Shop, pair: str) -> None:
     """Processes of their own, and a unique constraint between them."""
+    shop.shut("report-today")
     answers = told(senders(shop, "report", 5))
     assert len({task_id for task_id, _ in answers}) == 1
     assert sorted(duplicate for _, duplicate in answers) == ["False"] + ["True"] * 4
+    shop.open("report-today")
     shop.start()
     assert shop.app.AsyncResult(answers[0][0]).get(timeout=60) == "report of today"
     assert shop.bodies("report:today") == 1
