@@ -37,6 +37,9 @@ class Dialect(Protocol):
     key: str
     """SQL: the column ``key``, which is a reserved word in some databases."""
 
+    by_key: str
+    """SQL behind the name of a table that is updated: find the row by its primary key, whatever the statistics say."""
+
     lists: Literal["arrays", "json", "none"]
     """How one statement is given a list of rows."""
 

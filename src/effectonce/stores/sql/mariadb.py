@@ -43,6 +43,7 @@ class MariaDB:
     holder: str | None = None
     share = "lock in share mode"
     key = "`key`"
+    by_key = " force index (primary)"
     lists: Literal["arrays", "json", "none"] = "json"
     at_once = "set statement innodb_lock_wait_timeout=0 for "
     soon = "set statement innodb_lock_wait_timeout=5 for "

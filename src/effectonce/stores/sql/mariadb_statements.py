@@ -16,12 +16,11 @@ class MariaDBStatements(Statements):
     """What the others do with an advisory lock is done with the entry's row."""
 
     def _add_claiming(self, entries: str, dialect: Dialect) -> None:
+        row = f"{entries}{dialect.by_key}"
         super()._add_claiming(entries, dialect)
         # The row's lock, for the transaction of a body whose claim is committed; primary key. It changes nothing: only
         # the answer to a statement that writes tells the driver that it is in a transaction.
-        self.resume = text(
-            f"{dialect.at_once}update {entries} set state = {CLAIMED} where {MINE} and state = {CLAIMED}"
-        )
+        self.resume = text(f"{dialect.at_once}update {row} set state = {CLAIMED} where {MINE} and state = {CLAIMED}")
         # A lock that a holder's row does not give, be it written or not yet committed; primary key.
         self.lock = text(f"select count(*) + 1 from {entries} where digest = :digest{dialect.shared}")
 

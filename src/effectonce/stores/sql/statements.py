@@ -85,34 +85,35 @@ class Statements:
         self.take = _take(entries, dialect)
 
     def _add_settling(self, entries: str, dialect: Dialect) -> None:
+        row = f"{entries}{dialect.by_key}"
         clock = dialect.clock
         # The row's lock; primary key. Also the entry that this transaction inserted as completed.
         self.complete = text(
-            f"{dialect.soon}update {entries} set state = :state, flags = :flags, result = :result, since = {clock}, "
+            f"{dialect.soon}update {row} set state = :state, flags = :flags, result = :result, since = {clock}, "
             f"keep_until = {clock} + :keep_us where {MINE} and state in ({CLAIMED}, :inserted)"
         )
         # The row's lock; primary key.
         self.release = text(
-            f"{dialect.soon}update {entries} set {_since(clock, RELEASED)}, state = {RELEASED}, "
+            f"{dialect.soon}update {row} set {_since(clock, RELEASED)}, state = {RELEASED}, "
             f"deaths = case when :reset = 1 then 0 else deaths end, retries = :retries, "
             f"keep_until = {clock} + :keep_us "
             f"where {MINE} and state in ({CLAIMED}, {RELEASED})"
         )
         # The row's lock; primary key.
         self.follow = text(
-            f"{dialect.soon}update {entries} set follower = :follower where {MINE} and state = {CLAIMED} "
+            f"{dialect.soon}update {row} set follower = :follower where {MINE} and state = {CLAIMED} "
             "and (follower is null or follower = :follower)"
         )
         # No lock; primary key.
         self.is_followed = text(f"select 1 from {entries} where {MINE} and state = {CLAIMED}")
         # The row's lock; primary key.
         self.mark_continued = text(
-            f"{dialect.soon}update {entries} set flags = flags | {CONTINUED} "
+            f"{dialect.soon}update {row} set flags = flags | {CONTINUED} "
             f"where digest = :digest and attempt = :attempt and state in ({ENDED})"
         )
         # The row's lock; primary key.
         self.mark_unknown = text(
-            f"{dialect.soon}update {entries} set {_since(clock, UNKNOWN)}, state = {UNKNOWN}, keep_until = null "
+            f"{dialect.soon}update {row} set {_since(clock, UNKNOWN)}, state = {UNKNOWN}, keep_until = null "
             "where digest = :digest and attempt = :attempt"
         )
 
@@ -123,6 +124,7 @@ class Statements:
         self.renewed: TextClause | None = None
 
     def _add_rescuing(self, entries: str, steps: str, dialect: Dialect) -> None:
+        row = f"{entries}{dialect.by_key}"
         clock = dialect.clock
         # The try-locks, so that holders with an open transaction are passed over; the index of claims.
         self.overdue = text(
@@ -138,17 +140,18 @@ class Statements:
         )
         # The row's lock; primary key, and that of the steps.
         self.rescue = text(
-            f"update {entries} set keep_until = case when {waits} then null else {clock} + keep_us end, "
+            f"update {row} set keep_until = case when {waits} then null else {clock} + keep_us end, "
             f"state = case when {waits} then {UNKNOWN} else {RELEASED} end, deaths = deaths + 1, since = {clock} "
             f"where {MINE} and state = {CLAIMED}"
         )
 
     def _add_holding(self, entries: str, held: str, dialect: Dialect) -> None:
+        row = f"{entries}{dialect.by_key}"
         clock = dialect.clock
         # The try-lock, then the row's: a holder with an open transaction is alive, whatever its lease says;
         # primary key.
         self.poison = text(
-            f"{dialect.at_once}update {entries} set {_since(clock, POISONED)}, state = {POISONED}, keep_until = null "
+            f"{dialect.at_once}update {row} set {_since(clock, POISONED)}, state = {POISONED}, keep_until = null "
             f"where {MINE} "
             f"and (state = {POISONED} or (state in ({CLAIMED}, {RELEASED}) and state = :seen)) and {dialect.lock}"
         )
@@ -195,10 +198,11 @@ def _insert(entries: str, dialect: Dialect, condition: str) -> TextClause:
 
 def _take(entries: str, dialect: Dialect) -> TextClause:
     """Take a standing entry as it was read."""
+    row = f"{entries}{dialect.by_key}"
     clock = dialect.clock
     fence = dialect.new_fence(f"case when fence + 1 > {clock} then fence + 1 else {clock} end")
     return text(
-        f"{dialect.at_once}update {entries} set state = {CLAIMED}, fence = {fence}, attempt = :attempt, "
+        f"{dialect.at_once}update {row} set state = {CLAIMED}, fence = {fence}, attempt = :attempt, "
         "identity = :identity, task_id = :task_id, fingerprint = :fingerprint, "
         f"lease_until = {clock} + :lease_us, lease_ms = :lease_ms, deaths = :deaths, attempts = attempts + 1, "
         f"retries = :retries, flags = :flags, follower = null, result = null, since = {clock}, keep_until = null, "
