@@ -4,7 +4,7 @@ import importlib
 import sys
 from pathlib import Path
 
-NAMES = ("overhead", "outbox")
+NAMES = ("overhead", "outbox", "pruning")
 
 
 def main() -> None:
