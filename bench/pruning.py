@@ -163,7 +163,8 @@ def _fill(ledger: SqlLedger, entries: int) -> float:
                 "select 1800000000000000 + n, 1800000000000000, 1800000060000000, 60000, "
                 "case when n % 2 = 0 then 1 else 9000000000000000 end, null, 2, 0, 0, 1, 0, "
                 "decode(md5(n::text), 'hex'), decode(md5('i' || n), 'hex'), "
-                "substring(decode(md5('a' || n), 'hex') for 8), decode(md5('f' || n), 'hex'), gen_random_uuid()::text, 'charge:' || n "
+                "substring(decode(md5('a' || n), 'hex') for 8), "
+                "decode(md5('f' || n), 'hex'), gen_random_uuid()::text, 'charge:' || n "
                 "from generate_series(1, :entries) n"
             ),
             {"entries": entries},

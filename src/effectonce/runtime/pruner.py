@@ -16,7 +16,7 @@ from effectonce.domain.claims import Claim, Granted, State
 from effectonce.events import Emit, Event, Name
 from effectonce.ports import LedgerStore, Renewal, Sleep
 
-BATCH: Final = 500
+BATCH: Final = 2000
 """Entries that one batch looks at."""
 
 TERM: Final = 60.0
