@@ -9,7 +9,6 @@ import pytest
 from sqlalchemy import text
 
 from effectonce.domain.claims import State
-from effectonce.events import Event
 from effectonce.runtime import pruner as pruning
 from effectonce.runtime.pruner import KEY, Pruner, PruningLoop
 from effectonce.stores.sql.ledger import SqlLedger
@@ -99,8 +98,8 @@ def test_a_pass_is_due_when_the_last_one_is_long_over_whoever_made_it(ledger: Sq
 
 def test_the_loop_of_a_worker_tells_what_went(ledger: SqlLedger) -> None:
     over(ledger, 3)
-    events: list[Event] = []
-    loop = PruningLoop(lambda: [ledger], emit=events.append)
+    told: list[tuple[str, object]] = []
+    loop = PruningLoop(lambda: [ledger], emit=lambda event: told.append((event.name.value, event.facts["removed"])))
     assert loop.step() is False
     loop.step()
-    assert [(event.name.value, event.facts["removed"]) for event in events] == [("entries.pruned", 3)]
+    assert told == [("entries.pruned", 3)]
