@@ -4,7 +4,7 @@ import importlib
 import sys
 from pathlib import Path
 
-NAMES = ("overhead", "outbox", "pruning")
+NAMES = ("overhead", "outbox", "pruning", "beat")
 
 
 def main() -> None:

@@ -102,22 +102,24 @@ class SqlSchedule(ShortTransactions):
         self.dialect.limit_silence(connection, self._patience / 1000)
         if not connection.execute(self._schedule.stands, {**held, "patience": str(self._patience)}).scalar():
             return [Claimed.FENCED] * len(claims)
+        rows = [{**held, **_row(claim)} for claim in claims]
+        # All at once, since nearly always all are granted; where not, they are undone and each is asked about.
+        all_at_once = connection.begin_nested()
+        if connection.execute(self._schedule.claim, rows).rowcount == len(rows):
+            all_at_once.commit()
+            for claim in claims:
+                self._trim(connection, claim.tick.entry)
+            return [Claimed.GRANTED] * len(claims)
+        all_at_once.rollback()
         return [self._claim_one(connection, held, claim) for claim in claims]
 
     def _claim_one(self, connection: Connection, held: Mapping[str, Any], claim: TickClaim) -> Claimed:
         tick, statements = claim.tick, self._schedule
         place = {"entry": tick.entry, "instant": tick.instant, **held}
-        row = {
-            "state": int(claim.state),
-            "missed": claim.missed,
-            "following": claim.following,
-            "name": tick.name,
-            "ahead": AHEAD,
-        }
-        if connection.execute(statements.claim, {**place, **row}).rowcount == 1:
-            self._trim(connection, tick.entry)
-            return Claimed.GRANTED
         if connection.execute(statements.adopt, {**place, "state": int(claim.state)}).rowcount == 1:
+            return Claimed.GRANTED
+        if connection.execute(statements.claim, {**held, **_row(claim)}).rowcount == 1:
+            self._trim(connection, tick.entry)
             return Claimed.GRANTED
         why = {**held, "instant": tick.instant, "ahead": AHEAD}
         return Claimed(int(connection.execute(statements.why, why).scalar() or 0))
@@ -191,6 +193,19 @@ def _digest(name: str) -> bytes:
 
 def _held(term: Term) -> dict[str, Any]:
     return {"term": _digest(term.name), "fence": term.fence, "holder": term.holder}
+
+
+def _row(claim: TickClaim) -> dict[str, Any]:
+    tick = claim.tick
+    return {
+        "entry": tick.entry,
+        "instant": tick.instant,
+        "state": int(claim.state),
+        "missed": claim.missed,
+        "following": claim.following,
+        "name": tick.name,
+        "ahead": AHEAD,
+    }
 
 
 def _recorded(group: str, row: Any) -> Recorded:

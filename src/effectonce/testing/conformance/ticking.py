@@ -114,6 +114,16 @@ class Ticks(ScheduleSuite):
         last = schedule.last_ticks(group, ["report"])["report"]
         assert (last.tick.instant, last.state, last.missed) == (20 * SECOND, TickState.SKIPPED, 7)
 
+    def test_one_that_is_refused_does_not_change_the_answers_to_the_others(self, schedule: ScheduleStore) -> None:
+        group = new_name()
+        term = won(schedule, group)
+        claimed(schedule, term, tick(group, 10))
+        schedule.mark_ticks([tick(group, 10)])
+        seen = claim_of(tick(group, 5, name="new"), state=TickState.SEEN)
+        skipped = claim_of(tick(group, 20), state=TickState.SKIPPED)
+        answers = schedule.claim_ticks(term, [seen, claim_of(tick(group, 9)), skipped])
+        assert list(answers) == [Claimed.GRANTED, Claimed.REFUSED, Claimed.GRANTED]
+
     def test_an_unmarked_tick_can_be_given_up(self, schedule: ScheduleStore) -> None:
         group = new_name()
         term = won(schedule, group)
