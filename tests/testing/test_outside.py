@@ -204,3 +204,19 @@ def test_postgresql_is_proven_in_a_copy(app: Celery, effects: Effects, postgresq
         assert connection.execute(sa.text("select count(*) from charges")).scalar() == 0
         assert connection.execute(sa.text("select balance from accounts")).scalar() == 100
     bank.dispose()
+
+
+def test_a_message_that_commits_with_the_work_is_not_lost_when_its_sender_dies(
+    app: Celery, once: EffectOnce, effects: Effects
+) -> None:
+    """Between the commit and the publish it is in the outbox, and the next delivery sends it; twice, at worst."""
+
+    @app.task(name="receipt", once=Leased("receipt:{order_id}"))
+    def receipt(order_id: int) -> None: ...
+
+    @app.task(name="order", once=Transactional("order:{order_id}"))
+    def order(order_id: int) -> None:
+        once.session.add(Charge(order_id=order_id, amount=5))
+        receipt.delay(order_id)
+
+    assert any(point.startswith("publish receipt") for point in effects.prove_once(order, (1,)).points)

@@ -9,6 +9,7 @@ from celery import Celery
 from sqlalchemy.orm import sessionmaker
 
 from effectonce.app.guard import Guard
+from effectonce.app.kombu_broker import KombuBroker
 from effectonce.testing.attempts import Attempt, Crash, Point, Touch, run, touched
 from effectonce.testing.databases import database_of
 from effectonce.testing.effects import Effects
@@ -28,8 +29,9 @@ def test_the_plugin_is_there_where_the_library_is(pytestconfig: pytest.Config) -
     assert any(line.startswith("effects(") for line in pytestconfig.getini("markers"))
 
 
-def test_the_name_that_leases_are_shortened_by_is_there() -> None:
+def test_the_names_of_ours_that_are_replaced_are_there() -> None:
     assert callable(Guard._claim)
+    assert callable(KombuBroker._send_together)
 
 
 def test_a_database_may_be_given_as_engine_url_or_sessionmaker(bank: sa.Engine) -> None:

@@ -35,13 +35,14 @@ class Touch:
     """*what*: in a line. *changes*: whether the outside may be another one afterwards.
 
     *recorded*: the outside cannot be looked at, so how often this happened is what is compared. *once*: what makes a
-    second one harmless.
+    second one harmless. *end*: what the end of a process would end of it.
     """
 
     what: str
     changes: bool = True
     recorded: bool = False
     once: str | None = None
+    end: Callable[[], None] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +106,8 @@ class Attempt:
         finally:
             self._inside = False
         self.made.append(touch)
-        if self.dies == Point("after", at) and isinstance(result, io.IOBase):
-            result.close()  # as the end of a process closes its files
+        if self.dies == Point("after", at):
+            _ended(touch, result)
         self._maybe_die(Point("after", at))
         return result
 
@@ -153,6 +154,14 @@ def run(attempt: Attempt, body: Callable[[], Any]) -> Attempt:
     finally:
         _attempt.reset(token)
     return attempt
+
+
+def _ended(touch: Touch, result: Any) -> None:
+    """What a process has open ends with it: its files, and the statements whose rows it has not read."""
+    if isinstance(result, io.IOBase):
+        result.close()
+    if touch.end is not None:
+        touch.end()
 
 
 def _until_death(attempt: Attempt, body: Callable[[], Any]) -> Any:

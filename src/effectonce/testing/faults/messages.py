@@ -1,16 +1,21 @@
 """Messages: what is published is recorded, and goes nowhere.
 
+The watch is at the last step of a producer: what our outbox only stores does not come there until it is sent.
+
 The receiver of a message is another task. A message that is sent twice is harmless if that task is guarded; a message
 that is lost, or sent by work that did not take place, never is.
 """
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 from effectonce.testing.attempts import Touch, current_attempt, touched
 from effectonce.testing.faults.patching import shortened
 from effectonce.testing.libraries import loaded
+
+_HEADERS: Final = 4
+_ROUTING_KEY: Final = 6
 
 
 @contextmanager
@@ -20,25 +25,42 @@ def watched() -> Iterator[None]:
     if messaging is None:
         yield
         return
-    plain = messaging.Producer.publish
+    plain = messaging.Producer._publish  # noqa: SLF001 - listed in test_celery_names
 
-    def publish(producer: Any, body: Any, *args: Any, **options: Any) -> Any:
+    def _publish(producer: Any, *message: Any, **options: Any) -> Any:
         if current_attempt() is None:
-            return plain(producer, body, *args, **options)
-        return touched(lambda _: _message(options), lambda: None)
+            return plain(producer, *message, **options)
+        return touched(lambda _: _message(*message), lambda: None)
 
-    messaging.Producer.publish = publish
+    messaging.Producer._publish = _publish  # noqa: SLF001 - listed in test_celery_names
+    try:
+        with _one_by_one():
+            yield
+    finally:
+        messaging.Producer._publish = plain  # noqa: SLF001 - listed in test_celery_names
+
+
+@contextmanager
+def _one_by_one() -> Iterator[None]:
+    """Our outbox sends many messages over a channel of its own; here each goes through a producer."""
+    broker = loaded("effectonce.app.kombu_broker")
+    if broker is None:
+        yield
+        return
+    plain = broker.KombuBroker._send_together  # noqa: SLF001 - our own; tests/testing holds the name
+    broker.KombuBroker._send_together = lambda *_: False  # noqa: SLF001 - the same
     try:
         yield
     finally:
-        messaging.Producer.publish = plain
+        broker.KombuBroker._send_together = plain  # noqa: SLF001 - the same
 
 
-def _message(options: dict[str, Any]) -> Touch:
-    headers = options.get("headers") or {}
+def _message(*message: Any) -> Touch:
+    """What kombu's `Producer._publish` gets: body, priority, type, encoding, headers, properties, routing key."""
+    headers, key = message[_HEADERS] or {}, message[_ROUTING_KEY]
     name = headers.get("task")
     if name is None:
-        return Touch(shortened(f"publish to {options.get('routing_key') or options.get('exchange')}"), recorded=True)
+        return Touch(shortened(f"publish to {key}"), recorded=True)
     arguments = headers.get("argsrepr") or "", headers.get("kwargsrepr") or ""
     guarded = f"the task {name} is guarded" if _is_guarded(name) else None
     return Touch(shortened(f"publish {name}{arguments[0]} {arguments[1]}"), recorded=True, once=guarded)

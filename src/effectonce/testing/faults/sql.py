@@ -5,6 +5,7 @@ Dialects are watched, not connections: what a dialect is asked to execute is wha
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from typing import Any
 
 from effectonce.testing.attempts import Attempt, Touch
@@ -34,8 +35,8 @@ def _with_subclasses(kind: Any) -> list[Any]:
     return found
 
 
-def _statement(_attempt: Attempt, _dialect: Any, _cursor: Any, statement: Any, *_: Any, **__: Any) -> Touch:
-    return described(str(statement))
+def _statement(_attempt: Attempt, _dialect: Any, cursor: Any, statement: Any, *_: Any, **__: Any) -> Touch:
+    return replace(described(str(statement)), end=cursor.close)
 
 
 def described(statement: str) -> Touch:
