@@ -95,6 +95,12 @@ def is_answered(task: Task, survey: Survey, *, by_locks: bool = True) -> bool:
 
 def has_guard(function: Function, *, by_locks: bool = True) -> bool:
     """Tell whether the body of *function* asks about earlier work."""
+    if by_locks not in function.guarded:
+        function.guarded[by_locks] = _has_guard(function, by_locks=by_locks)
+    return function.guarded[by_locks]
+
+
+def _has_guard(function: Function, *, by_locks: bool) -> bool:
     counted = GUARD_WORDS if by_locks else GUARD_WORDS - LOCK_WORDS
     if any(words(name) & counted for name, _ in function.decorators):
         return True

@@ -4,6 +4,7 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final
 
 from effectonce.checker.keyuses import is_store
@@ -14,6 +15,7 @@ from effectonce.checker.survey import Survey
 from effectonce.checker.walk import Step
 
 DJANGO_DEFAULT: Final = 300.0
+MOST_LOCKS: Final = 40
 _RENEWALS: Final = {"extend", "reacquire", "expire", "pexpire", "touch", "renew", "refresh", "keep_alive", "heartbeat"}
 _NO_LOCK: Final = re.compile(
     r"rate|throttl|cache_key|debounc|cooldown|recent|last_|quota|notified|warned", re.IGNORECASE
@@ -36,7 +38,11 @@ class Lock:
 
 
 def locks_of(function: Function, survey: Survey) -> Iterator[Lock]:
-    """The locks that the body of *function* takes; what is named a throttle is none."""
+    """The first locks that the body of *function* takes; what is named a throttle is none."""
+    return islice(_locks(function, survey), MOST_LOCKS)
+
+
+def _locks(function: Function, survey: Survey) -> Iterator[Lock]:
     for step in function.calls:
         lock = _lock(step, function, survey)
         if lock is not None and not is_throttle(lock.key):

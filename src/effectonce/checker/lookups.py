@@ -4,6 +4,7 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
 from effectonce.checker.effects import sql_of
@@ -11,6 +12,7 @@ from effectonce.checker.module import Function
 from effectonce.checker.names import before, dotted, last
 from effectonce.checker.walk import Kind, Step
 
+MOST_LOOKS: Final = 40
 _LOOKS: Final = {
     "exists",
     "aexists",
@@ -85,7 +87,11 @@ def model_of(name: str) -> str | None:
 
 
 def lookups_of(function: Function) -> Iterator[Lookup]:
-    """The looks of one body; of a chain of calls only the outermost one."""
+    """The first looks of one body."""
+    return islice(_lookups(function), MOST_LOOKS)
+
+
+def _lookups(function: Function) -> Iterator[Lookup]:
     for step in function.calls:
         word = last(step.name)
         if word not in _LOOKS:

@@ -67,6 +67,8 @@ class Function:
     parent: "Function | None" = None
     nested: dict[str, "Function"] = field(default_factory=dict)
     is_task: bool = False
+    guarded: dict[bool, bool] = field(default_factory=dict)
+    """What `guards.has_guard` answered, with and without locks."""
 
     @property
     def name(self) -> str:

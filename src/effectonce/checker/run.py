@@ -1,9 +1,11 @@
 """One run of the checker, from paths to findings."""
 
 import gc
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 from effectonce.checker.files import collect
 from effectonce.checker.findings import Finding, Found
@@ -19,7 +21,7 @@ def check(paths: Sequence[Path], options: Options) -> list[Finding]:
     rules = all_rules()
     check_codes(options, [rule.code for rule in rules])
     python, other = collect(paths, options)
-    with _without_collections():
+    with _prepared():
         survey = Survey.of(python, other)
         return survey_findings(survey, [rule for rule in rules if options.covers(rule.code)], options)
 
@@ -42,13 +44,22 @@ def _is_silenced(rule: Rule, found: Found, source: Source | None) -> bool:
     return source is not None and any(source.silences(row, rule.code) for row in rows)
 
 
+RULES_RECURSION: Final = 60_000
+
+
 @contextmanager
-def _without_collections() -> Iterator[None]:
-    """Pause the collector of cycles: trees hold none, and it would walk all of them again and again."""
+def _prepared() -> Iterator[None]:
+    """Pause the collector of cycles, and let rules write down every tree that the parser takes.
+
+    Trees hold no cycles, and the collector would walk all of them again and again.
+    """
     was_on = gc.isenabled()
+    limit = sys.getrecursionlimit()
     gc.disable()
+    sys.setrecursionlimit(max(limit, RULES_RECURSION))
     try:
         yield
     finally:
+        sys.setrecursionlimit(limit)
         if was_on:
             gc.enable()

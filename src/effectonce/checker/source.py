@@ -7,6 +7,7 @@ and what cannot be read or parsed is one finding; the rest of the project is sti
 import ast
 import io
 import re
+import sys
 import tokenize
 import warnings
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from typing import Final
 
 MOST_BYTES: Final = 4_000_000
 DEEPEST_BRACKETS: Final = 150
+PARSER_RECURSION: Final = 1000
 _NOQA: Final = re.compile(r"#\s*noqa(?P<codes>\s*:\s*[A-Z]+[0-9]+(?:[\s,]+[A-Z]+[0-9]+)*)?", re.IGNORECASE)
 _CODE: Final = re.compile(r"[A-Z]+[0-9]+")
 _BRACKETS: Final = re.compile(r"[()\[\]{}]")
@@ -75,6 +77,8 @@ def parse(source: Source) -> ast.Module | Broken:
     too_deep = _too_deep(source.text)
     if too_deep is not None:
         return too_deep
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(PARSER_RECURSION)  # the parser recurses in C, where a larger limit is a crash
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -85,6 +89,8 @@ def parse(source: Source) -> ast.Module | Broken:
         return Broken(1, "is nested too deeply to be parsed")
     except ValueError as error:
         return Broken(1, f"is not Python: {error}")
+    finally:
+        sys.setrecursionlimit(limit)
 
 
 def _too_deep(text: str) -> Broken | None:

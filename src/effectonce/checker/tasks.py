@@ -109,9 +109,16 @@ class Task:
         """Tell whether it carries a policy of effectonce, or a decorator that names the like."""
         return (
             self.has("once")
+            or self._is_guarded_by_annotations
             or any(re.search(r"idempot|exactly_?once|effect_?once|dedup", name, re.IGNORECASE) for name in self._marks)
             or bool({"celery_once.QueueOnce", "celery_heimdall.HeimdallTask"} & self.base_names and self.has("once"))
         )
+
+    @property
+    def _is_guarded_by_annotations(self) -> bool:
+        annotations = self.configuration.value("task_annotations", self.module)
+        given = annotations.get(self.registered) if isinstance(annotations, dict) else None
+        return isinstance(given, dict) and "once" in given
 
     @cached_property
     def sends_after_commit(self) -> bool:

@@ -80,6 +80,8 @@ class Step:
         return any(each is frame or (each.node is frame.node and each.kind is frame.kind) for each in self.frames())
 
 
+MOST_STEPS: Final = 1200
+"""What a body is read up to: rules compare steps with each other, and a body that was made by a program has no end."""
 _COMPREHENSIONS: Final = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 _FIELDS: Final[dict[type, tuple[str, ...]]] = {}
 _LEAVES: Final = (ast.Name, ast.Constant, ast.expr_context, ast.operator, ast.cmpop, ast.unaryop, ast.boolop)
@@ -207,7 +209,8 @@ class _Walker:
             stack.extend((child, around) for child in reversed(children(each)))
 
     def _record(self, node: ast.expr | ast.stmt, name: str, frame: Frame | None) -> None:
-        self.steps.append(Step(node, name, frame, self.statement, len(self.steps), self.knows))
+        if len(self.steps) < MOST_STEPS:
+            self.steps.append(Step(node, name, frame, self.statement, len(self.steps), self.knows))
 
     def _bind(self, target: ast.expr, value: ast.expr, *, suffix: str = "") -> None:
         if isinstance(target, ast.Name):

@@ -29,8 +29,9 @@ def check(survey: Survey) -> Iterator[Found]:
                 )
     for task in survey.tasks:
         found = task.expression("autoretry_for")
-        early = any(send.task is task and not send.is_deferred for send in survey.all_sends)
-        if found is not None and early and "DoesNotExist" in ast.unparse(found[1]):
+        if found is None or "DoesNotExist" not in ast.unparse(found[1]):
+            continue
+        if any(send.task is task and not send.is_deferred for send in survey.all_sends):
             yield found[0].found(
                 found[1],
                 f"task {task.short!r} is retried until its row is there: it is sent before the commit, and a rolled "

@@ -15,8 +15,9 @@ from effectonce.checker.walk import Kind, Step
 def check(survey: Survey) -> Iterator[Found]:
     """Look for sends between a write and the end of its transaction, here or one call further."""
     for function, sends in survey.senders:
+        early = _given_to_on_commit(function)
         for send in sends if not survey.is_guarded(function) else ():
-            message = _wrong(send, function)
+            message = _wrong(send, function, early)
             if message is not None:
                 yield function.found(send.step.call, message)
     senders = {function.name: sends for function, sends in survey.senders}
@@ -26,10 +27,10 @@ def check(survey: Survey) -> Iterator[Found]:
                 yield from _further(function, senders, survey)
 
 
-def _wrong(send: Send, function: Function) -> str | None:
+def _wrong(send: Send, function: Function, early: set[int]) -> str | None:
     if send.waits_for_commit:
         return None
-    if _is_called_too_early(send, function):
+    if id(send.step.node) in early:
         return (
             "on_commit is given what this call returns, so the task is sent now, before the commit; give it a callable"
         )
@@ -45,11 +46,9 @@ def _wrong(send: Send, function: Function) -> str | None:
     )
 
 
-def _is_called_too_early(send: Send, function: Function) -> bool:
-    return any(
-        is_after_commit(step.name) and any(argument is send.step.node for argument in step.call.args)
-        for step in function.calls
-    )
+def _given_to_on_commit(function: Function) -> set[int]:
+    """The calls whose *results* are given to `on_commit`, by the identity of their nodes."""
+    return {id(argument) for step in function.calls if is_after_commit(step.name) for argument in step.call.args}
 
 
 def _further(function: Function, senders: dict[str, list[Send]], survey: Survey) -> Iterator[Found]:

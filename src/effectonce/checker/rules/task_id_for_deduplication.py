@@ -19,11 +19,18 @@ _ASKED_LATER = re.compile(r"AsyncResult\(|\.revoke\(")
 
 def check(survey: Survey) -> Iterator[Found]:
     """Look at each send that chooses its id, unless the receiving task asks about earlier work itself."""
+    asking = [
+        line
+        for module in survey.project.modules
+        if _ASKED_LATER.search(module.source.text)
+        for line in module.source.lines
+        if _ASKED_LATER.search(line)
+    ]
     for send in survey.all_sends:
         node = send.options.get("task_id")
         if node is None or not _is_meaningful(node, send.function, survey):
             continue
-        if _is_asked_later(node, survey) or (send.task is not None and is_answered(send.task, survey)):
+        if _is_asked_later(node, asking) or (send.task is not None and is_answered(send.task, survey)):
             continue
         yield send.module.found(
             node,
@@ -57,18 +64,10 @@ def _is_meaningful(node: ast.expr, function: Function | None, survey: Survey) ->
             return False
 
 
-def _is_asked_later(node: ast.expr, survey: Survey) -> bool:
+def _is_asked_later(node: ast.expr, asking: list[str]) -> bool:
     """Tell whether somebody asks for the result, or revokes the task, by an id that begins like this one."""
     start = next((each.value for each in ast.walk(node) if isinstance(each, ast.Constant) and each.value), None)
-    if not isinstance(start, str):
-        return False
-    return any(
-        start in line
-        for module in survey.project.modules
-        if _ASKED_LATER.search(module.source.text)
-        for line in module.source.lines
-        if _ASKED_LATER.search(line)
-    )
+    return isinstance(start, str) and any(start in line for line in asking)
 
 
 RULE = Rule(

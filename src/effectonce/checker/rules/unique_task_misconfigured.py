@@ -21,6 +21,8 @@ def check(survey: Survey) -> Iterator[Found]:
 
 
 def _wrong(task: Task, survey: Survey) -> Iterator[tuple[str, bool]]:
+    if any(name.startswith("effectonce.") for name in task.base_names):
+        return
     if any(name.endswith("celery_singleton.Singleton") for name in task.base_names):
         if task.retries:
             yield "celery-singleton takes a retry for a second send and drops it, so the work is lost", False
