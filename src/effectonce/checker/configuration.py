@@ -66,6 +66,7 @@ class Configuration:
         self._namespaces = {"CELERY"}
         self._named_modules: set[str] = set()
         self._named_classes: set[str] = set()
+        self._values: dict[tuple[str, Path | None], Any] = {}
 
     @cached_property
     def settings(self) -> dict[str, list[Setting]]:
@@ -102,6 +103,12 @@ class Configuration:
 
     def value(self, name: str, near: Module | None = None) -> Any:
         """What *name* is set to for *near*; None where nobody sets it, UNKNOWN where places differ."""
+        key = (name, near.source.path if near is not None else None)
+        if key not in self._values:
+            self._values[key] = self._agreed(name, near)
+        return self._values[key]
+
+    def _agreed(self, name: str, near: Module | None) -> Any:
         values = [self._project.value(each.node, each.module) for each in self.nearest(name, near)]
         if not values:
             return None

@@ -59,6 +59,16 @@ _MONEY_VERBS: Final = re.compile(
 MONEY_MODELS: Final = re.compile(
     r"(Charge|Payment|Payout|Refund|Transfer|Transaction|Ledger|LedgerEntry|Invoice|Credit|Debit|Withdrawal|Deposit)$"
 )
+_PAYMENT_STARTS: Final = ("create_", "charge_", "refund_")
+_WORDS: Final = {
+    *_INSERTS,
+    *_SESSION_INSERTS,
+    *_MAILS,
+    *_MAIL_METHODS,
+    *_POSTS,
+    *_PAYMENT_VERBS,
+    *("save", "send", "request", "update", "values", "execute", "executemany", "raw", "exec_driver_sql"),
+}
 
 
 def effect_of(step: Step) -> Effect | None:
@@ -66,6 +76,8 @@ def effect_of(step: Step) -> Effect | None:
     if not isinstance(step.node, ast.Call) or not step.name:
         return None
     name, word = step.name, last(step.name)
+    if word not in _WORDS and not word.startswith(_PAYMENT_STARTS) and _MONEY_VERBS.match(word) is None:
+        return None
     if is_payment(name) and not step.is_own:
         return Effect.PAYMENT
     if is_mail(name) and not step.is_own:
@@ -150,7 +162,7 @@ def is_payment(name: str) -> bool:
     """Tell whether a call of *name* moves money."""
     word = last(name)
     if _PAYMENT_SDKS.search(name):
-        return word in _PAYMENT_VERBS or word.startswith(("create_", "charge_", "refund_"))
+        return word in _PAYMENT_VERBS or word.startswith(_PAYMENT_STARTS)
     return _MONEY_VERBS.match(word) is not None
 
 

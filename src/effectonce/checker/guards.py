@@ -88,9 +88,13 @@ def is_answered(task: Task, survey: Survey, *, by_locks: bool = True) -> bool:
 
     A lock counts unless *by_locks* is off: it keeps two runs apart, and knows nothing of a run that has ended.
     """
-    if task.is_guarded or (task.is_unique and by_locks):
-        return True
-    return any(has_guard(function, by_locks=by_locks) for function in survey.bodies(task))
+    if by_locks not in task.answered:
+        task.answered[by_locks] = (
+            task.is_guarded
+            or (task.is_unique and by_locks)
+            or any(has_guard(function, by_locks=by_locks) for function in survey.bodies(task))
+        )
+    return task.answered[by_locks]
 
 
 def has_guard(function: Function, *, by_locks: bool = True) -> bool:

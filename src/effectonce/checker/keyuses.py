@@ -18,6 +18,7 @@ _STORE: Final = re.compile(
 _LOOKUPS: Final = {"filter", "filter_by", "get"}
 _CLAIMS: Final = {"get_or_create", "aget_or_create", "update_or_create", "aupdate_or_create"}
 _STORE_CLAIMS: Final = {"add", "setnx", "sadd", "sismember", "hsetnx", "exists"}
+_USES: Final = {*_LOOKUPS, *_CLAIMS, *_STORE_CLAIMS, "lock", "Lock", "set", "execute", "executemany"}
 _KEY_ARGUMENTS: Final = {"idempotency_key", "effect_key", "client_request_token", "client_token"}
 _SQL: Final = re.compile(r"^\s*(select|insert)\b", re.IGNORECASE)
 
@@ -40,9 +41,11 @@ def is_store(receiver: str) -> bool:
 def key_uses(function: Function) -> Iterator[KeyUse]:
     """Every use of a key in the body of *function*."""
     for step in function.calls:
-        yield from _of_database(step)
-        yield from _of_store(step)
-        yield from _of_receiver(step)
+        if last(step.name) in _USES:
+            yield from _of_database(step)
+            yield from _of_store(step)
+        if step.call.keywords:
+            yield from _of_receiver(step)
 
 
 def _of_database(step: Step) -> Iterator[KeyUse]:

@@ -60,8 +60,10 @@ def renews(functions: list[Function]) -> bool:
 
 
 def _lock(step: Step, function: Function, survey: Survey) -> Lock | None:
-    word, receiver = last(step.name), before(step.name)
-    call = step.call
+    word = last(step.name)
+    if word not in {"Lock", "lock", "setnx", "add", "set"}:
+        return None
+    receiver, call = before(step.name), step.call
     if word == "Lock" and step.name.startswith("redis.") and len(call.args) > 1:
         return Lock("lock", step, call.args[1], _given(call, 2, name="timeout", function=function, survey=survey))
     if not call.args or not is_store(receiver):

@@ -5,13 +5,13 @@ expressions of a function are looked at when some task turns out to reach it.
 """
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final, Protocol
 
 from effectonce.checker.findings import Found, Span
-from effectonce.checker.names import TASK, dotted
+from effectonce.checker.names import TASK, Scope, dotted
 from effectonce.checker.source import Source
 from effectonce.checker.walk import Frame, Kind, Step, imported, walk
 
@@ -88,16 +88,16 @@ class Function:
         return [each.arg for each in named]
 
     @property
-    def scope_around(self) -> dict[str, str]:
+    def scope_around(self) -> Mapping[str, str]:
         """What names stand for where it is defined."""
         if self.parent is None:
             return self.module.scope
-        return {**self.parent.scope_around, **{name: each.name for name, each in self.parent.nested.items()}}
+        return Scope({name: each.name for name, each in self.parent.nested.items()}, self.parent.scope_around)
 
     @cached_property
-    def scope(self) -> dict[str, str]:
+    def scope(self) -> Mapping[str, str]:
         """What names stand for when its body begins."""
-        known = {**self.scope_around, **{name: each.name for name, each in self.nested.items()}}
+        known = {name: each.name for name, each in self.nested.items()}
         arguments = self.node.args
         names = [*self.parameters, *(each.arg for each in (arguments.vararg, arguments.kwarg) if each)]
         known.update({name: name for name in names})
@@ -106,7 +106,7 @@ class Function:
             known[first] = TASK if self.is_task else f"{self.owner.name}()"
         elif first == "self" and self.is_task:
             known[first] = TASK
-        return known
+        return Scope(known, self.scope_around)
 
     @cached_property
     def is_static(self) -> bool:

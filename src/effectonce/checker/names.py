@@ -7,10 +7,23 @@ So `Order.objects.filter(paid=True).first()` in any module is `shop.models.Order
 
 import ast
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 LONGEST_CHAIN: Final = 40
 TASK: Final = "$task"
+
+
+class Scope(dict[str, str]):
+    """What the names of a body stand for: its own, else those around it, which are not copied."""
+
+    def __init__(self, own: Mapping[str, str], around: Mapping[str, str]) -> None:
+        super().__init__(own)
+        self._around = around
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The meaning of *name* here, or *default*."""
+        found = super().get(name)
+        return self._around.get(name, default) if found is None else found
 
 
 def dotted(node: ast.AST, known: Mapping[str, str]) -> str:

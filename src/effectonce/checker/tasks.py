@@ -53,6 +53,8 @@ class Task:
     node: ast.AST
     bases: list[Class] = field(default_factory=list)
     base_names: set[str] = field(default_factory=set)
+    answered: dict[bool, bool] = field(default_factory=dict)
+    """What `guards.is_answered` said, with and without locks."""
 
     @property
     def module(self) -> Module:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final
 
-from effectonce.checker.names import dotted
+from effectonce.checker.names import Scope, dotted
 
 
 class Kind(Enum):
@@ -107,7 +107,7 @@ def walk(
 class _Walker:
     def __init__(self, known: Mapping[str, str], package: str, knows: Callable[[str], bool]) -> None:
         self.knows = knows
-        self.known = dict(known)
+        self.known = Scope({}, known)
         self.package = package
         self.steps: list[Step] = []
         self.statement: ast.stmt = ast.Pass()
