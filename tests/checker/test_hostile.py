@@ -101,3 +101,38 @@ def test_hostile_yaml_costs_little_and_the_others_are_checked(name: str, tmp_pat
     assert time.process_time() - began < LONGEST
     assert "EO101" in codes
     assert codes <= {"EO101", "EO901"}
+
+
+MANY = 3000
+LONG = {
+    "sends": (
+        "from celery import shared_task\nfrom django.db import transaction\n@shared_task\ndef work(x): pass\n"
+        "def save(x):\n    with transaction.atomic():\n        x.save()\n" + "        work.delay(x.pk)\n" * MANY,
+        "EO501",
+    ),
+    "looks": (
+        "from celery import shared_task\n@shared_task\ndef work(x):\n"
+        + "    if not Row.objects.filter(a=x).exists(): Row.objects.create(a=x)\n" * MANY,
+        "EO401",
+    ),
+    "locks": (
+        "import redis\nfrom celery import shared_task\nr = redis.Redis()\n@shared_task\ndef work(x):\n"
+        + "    if not r.set('lock', 1, nx=True, ex=5): return\n    r.delete('lock')\n" * MANY,
+        "EO302",
+    ),
+    "deep": (
+        "import redis\nfrom celery import shared_task\nr = redis.Redis()\n@shared_task\ndef work(x):\n"
+        "    if r.set(" + "+".join(["x"] * 1500) + ", 1, nx=True): return\n",
+        "EO305",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_a_body_without_end_costs_little_and_is_still_judged(name: str, tmp_path: Path) -> None:
+    text, expected = LONG[name]
+    lay(tmp_path, tasks=text)
+    began = time.process_time()
+    codes = {code for code, _ in found(tmp_path)}
+    assert time.process_time() - began < LONGEST
+    assert expected in codes

@@ -16,7 +16,7 @@ def check(survey: Survey) -> Iterator[Found]:
     for function, sends in survey.senders:
         for send in sends:
             answered = send.task is not None and is_answered(send.task, survey)
-            if send.is_deferred or answered or "task_id" in send.options:
+            if send.is_deferred or answered or "task_id" in send.options or not send.step.inside(Kind.TRY):
                 continue
             again = any(other is not send and _is_second(other, send) for other in sends)
             if again or _in_retrying_loop(send):

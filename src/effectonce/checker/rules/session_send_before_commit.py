@@ -14,6 +14,8 @@ from effectonce.checker.walk import Step
 
 _WRITES: Final = {"add", "add_all", "flush", "merge", "delete", "bulk_save_objects"}
 
+_ENDS: Final = {"commit", "rollback"}
+
 
 def check(survey: Survey) -> Iterator[Found]:
     """Look for sends between a write of a session and its commit."""
@@ -37,12 +39,9 @@ def _write_before(send: Send, function: Function) -> Step | None:
     for step in function.calls:
         if step.index >= send.step.index:
             break
-        if exclusive(step, send.step) or not is_session(before(step.name)):
+        if last(step.name) not in _WRITES | _ENDS or not is_session(before(step.name)) or exclusive(step, send.step):
             continue
-        if last(step.name) in _WRITES:
-            write = step
-        elif last(step.name) in {"commit", "rollback"}:
-            write = None
+        write = step if last(step.name) in _WRITES else None
     return write
 
 
