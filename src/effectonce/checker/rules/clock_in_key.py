@@ -19,9 +19,10 @@ _THROTTLES: Final = ("rate", "throttl", "limit", "bucket", "quota")
 def check(survey: Survey) -> Iterator[Found]:
     """Follow clocks and counters of tries into keys."""
     for function, tasks in survey.reached:
-        flow = Flow(function, survey, _is_clock)
-        for use in key_uses(function):
-            if _names_work(use) and flow.carries(use.key):
+        uses = list(key_uses(function))
+        flow = Flow(function, survey, _is_clock) if uses else None
+        for use in uses:
+            if _names_work(use) and flow is not None and flow.carries(use.key):
                 yield function.found(
                     use.key,
                     "this key holds the time, the number of the try or the machine, so each run of task "

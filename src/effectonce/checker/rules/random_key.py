@@ -19,9 +19,10 @@ _HOW = {
 def check(survey: Survey) -> Iterator[Found]:
     """Follow random values into keys in what tasks run."""
     for function, tasks in survey.reached:
-        flow = Flow(function, survey, is_random)
-        for use in key_uses(function):
-            if flow.carries(use.key) and not _is_token(use):
+        uses = list(key_uses(function))
+        flow = Flow(function, survey, is_random) if uses else None
+        for use in uses:
+            if flow is not None and flow.carries(use.key) and not _is_token(use):
                 yield function.found(
                     use.key,
                     f"this key {_HOW[use.how]}, but task {tasks[0].short!r} makes it up anew in each run, "

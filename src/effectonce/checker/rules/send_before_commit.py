@@ -22,9 +22,8 @@ def check(survey: Survey) -> Iterator[Found]:
                 yield function.found(send.step.call, message)
     senders = {function.name: sends for function, sends in survey.senders}
     for module in survey.project.modules:
-        for function in module.functions.values():
-            if "atomic" in module.source.text:
-                yield from _further(function, senders, survey)
+        for function in module.functions.values() if "atomic" in module.source.text else ():
+            yield from _further(function, senders, survey)
 
 
 def _wrong(send: Send, function: Function, early: set[int]) -> str | None:

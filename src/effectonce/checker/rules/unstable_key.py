@@ -14,9 +14,10 @@ from effectonce.checker.survey import Survey
 def check(survey: Survey) -> Iterator[Found]:
     """Follow digests and texts that are not stable into keys."""
     for function, tasks in survey.reached:
-        flow = Flow(function, survey, _is_unstable)
-        for use in key_uses(function):
-            if use.how != "lookup" and not use.column.endswith("token") and flow.carries(use.key):
+        uses = list(key_uses(function))
+        flow = Flow(function, survey, _is_unstable) if uses else None
+        for use in uses:
+            if use.how != "lookup" and not use.column.endswith("token") and flow is not None and flow.carries(use.key):
                 yield function.found(
                     use.key,
                     f"this key of task {tasks[0].short!r} is made of something whose text differs between processes "

@@ -14,7 +14,8 @@ from effectonce.checker.walk import Kind
 def check(survey: Survey) -> Iterator[Found]:
     """Look for clauses that take any IntegrityError of several writes for a duplicate."""
     for function, tasks in survey.reached:
-        for node in ast.walk(function.node):
+        attempts = {id(frame.node): frame.node for step in function.steps for frame in step.frames(Kind.TRY)}
+        for node in attempts.values():
             if not isinstance(node, ast.Try):
                 continue
             clause = next((each for each in node.handlers if catches_duplicate(each) and _gives_up(each)), None)
