@@ -7,9 +7,11 @@ lockoptions := "--quiet --universal --python-version 3.11 --generate-hashes --no
 default:
     @"{{ just_executable() }}" --list
 
-# run the tests, a file in one of two processes; arguments go to pytest: just test tests/unit -k key
+# run the tests, a file in one of two processes, and then the crash matrix alone, which is many processes by itself;
+# arguments go to pytest: just test tests/unit -k key
 test *args:
-    "{{ bin }}"/python -m pytest -n 2 --dist loadfile {{ args }}
+    "{{ bin }}"/python -m pytest -n 2 --dist loadfile {{ if args == "" { "--ignore tests/crash" } else { args } }}
+    {{ if args == "" { '"' + bin + '"/python -m pytest tests/crash' } else { "" } }}
 
 # everything that a change must pass
 check: format-check lint types layers test

@@ -175,6 +175,12 @@ class Recorder:
         self.asked.append(f"finish {outcome.state.name}")
         return True
 
+    def hand_over(self, _: Any) -> tuple[()]:
+        return ()
+
+    def meaning(self, error: BaseException) -> BaseException:
+        return error
+
     def commit(self) -> None:
         self.asked.append("commit")
 

@@ -227,7 +227,8 @@ def test_a_test_whose_server_is_missing_is_skipped_with_the_reason_and_fails_in_
         import pytest
         from tests.services import programs
         programs.find = lambda name: None
-        pytest.main(["-p", "no:cacheprovider", "tests/services/test_services.py", "-k", "two_virtual_hosts"])
+        pytest.main(["-p", "no:cacheprovider", "tests/services/test_services.py", "-k", "two_virtual_hosts",
+                     "-W", "ignore::pytest.PytestAssertRewriteWarning"])
     """
     environment = {name: value for name, value in os.environ.items() if name != RabbitMQ.variable}
     run = subprocess.run(

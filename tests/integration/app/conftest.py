@@ -14,19 +14,24 @@ _numbers = itertools.count()
 
 @pytest.fixture
 def make_app() -> Iterator[Callable[..., Celery]]:
-    """Make apps; shared tasks of this test are forgotten after it."""
+    """Make apps without the shared tasks of other tests; those of this test are forgotten after it."""
     shared, made = set(_state._on_app_finalizers), []
+    _state._on_app_finalizers.intersection_update(
+        {each for each in shared if each.__module__.startswith("celery.app.builtins")}
+    )
 
     def make(**conf: Any) -> Celery:
         app = Celery(f"app{next(_numbers)}", broker="memory://", backend="cache+memory://", set_as_current=False)
-        app.conf.update(conf)
+        # A broker in memory is one for all apps of a process.
+        app.conf.update({"task_default_queue": app.main, **conf})
         made.append(app)
         return app
 
     yield make
     for app in made:
         app.close()
-    _state._on_app_finalizers.intersection_update(shared)
+    _state._on_app_finalizers.clear()
+    _state._on_app_finalizers.update(shared)
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """The copy of a delivery that is put off is the same message, but for what may not be the same."""
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,8 @@ from kombu.message import Message
 from effectonce import EffectOnce, Leased
 from effectonce.app.copies import put_off
 from effectonce.app.worker_request import guarded_request
+
+_numbers = itertools.count()
 
 WRITTEN_BY_THE_BROKER = {"delivery_tag"}
 NOT_THE_SAME = {"expires", "expiration", "effectonce_deferrals"}
@@ -37,6 +40,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 def carried(once: EffectOnce, app: Celery) -> Callable[..., tuple[Message, Message]]:
     """Send a message with these options; it and its copy, as the broker gives them."""
     app.conf.accept_content = ["json", "pickle"]
+    app.conf.task_default_queue = f"copies-{next(_numbers)}"  # a broker in memory is one for all tests
 
     @app.task(name="work", once=Leased("work:{x}"))
     def work(x: int) -> int:
@@ -44,7 +48,7 @@ def carried(once: EffectOnce, app: Celery) -> Callable[..., tuple[Message, Messa
 
     def taken() -> Message:
         with app.connection_for_read() as connection:
-            queue = app.amqp.queues["celery"](connection.default_channel)
+            queue = app.amqp.queues[app.conf.task_default_queue](connection.default_channel)
             message = queue.get(no_ack=True, accept=["json", "pickle"])
             assert isinstance(message, Message)
             return message

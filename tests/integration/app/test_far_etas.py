@@ -10,7 +10,7 @@ from celery import Celery
 from celery.app.trace import build_tracer
 from celery.exceptions import Reject
 
-from effectonce import EffectOnce, EtaTooFar, Leased, SettingsInvalid
+from effectonce import EffectOnce, EtaTooFar, Leased
 from effectonce.domain.claims import State
 
 TIMEOUT = 60
@@ -33,7 +33,7 @@ def warnings(caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
 
 def queued(app: Celery) -> int:
     with app.connection_for_read() as connection:
-        return int(connection.default_channel._size("celery"))
+        return int(connection.default_channel._size(app.conf.task_default_queue))
 
 
 AHEAD = [
@@ -113,9 +113,3 @@ def test_a_sender_with_settings_that_cannot_be_used_still_sends(
     EffectOnce(redis_app)
     redis_app.task(name="plain")(same).apply_async((1,), countdown=TIMEOUT + 5)
     assert (queued(redis_app), len(warnings())) == (1, 1)
-
-
-def test_parking_is_refused_by_name_until_there_is_an_outbox(app: Celery) -> None:
-    once = EffectOnce(app, ledger="memory://far", far_eta="park")
-    with pytest.raises(SettingsInvalid, match="'park' is not there yet in this version: it comes with the outbox"):
-        _ = once.settings

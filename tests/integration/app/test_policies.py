@@ -189,7 +189,9 @@ def test_a_tenant_in_a_header_keeps_keys_apart(make_app: Callable[..., Celery]) 
     """`effectonce_namespace` as a callable of task and request."""
     app = make_app()
     once = EffectOnce(
-        app, ledger="memory://tenants", namespace=lambda _task, request: (request.headers or {}).get("tenant", "")
+        app,
+        ledger="memory://tenants-in-headers",
+        namespace=lambda _task, request: (request.headers or {}).get("tenant", ""),
     )
     seen: list[int] = []
     work = app.task(name="w", once=Leased("w:{x}"))(noting(seen))

@@ -10,12 +10,12 @@ import sqlalchemy as sa
 
 from effectonce.errors import LedgerUnavailable, SchemaMissing
 from effectonce.stores.sql.ledger import SqlLedger
+from effectonce.stores.sql.tables import tables
 from effectonce.testing.conformance.crowds import at_once
 from effectonce.testing.conformance.scene import granted, new_claim
 from tests.integration.sql.scene import NONE, carried_out
 
-NAMES = ("entries", "held", "meta", "outbox", "relays", "steps", "terms", "ticks")
-TABLES = {f"effectonce_{name}" for name in NAMES}
+TABLES = set(tables(None).metadata.tables)
 
 ASKED: dict[str, Callable[[SqlLedger], object]] = {
     "claim": lambda ledger: ledger.claim(new_claim()),
