@@ -70,7 +70,7 @@ class Rescues(bootsteps.StartStopStep):
     """Runs the rescuer twice a lease."""
 
     label = "Rescuer"
-    requires = (Checked,)
+    requires = (Checked, "celery.worker.components:Pool")  # the pool forks before a loop holds anything
 
     def __init__(self, parent: Any, **options: Any) -> None:
         super().__init__(parent, **options)

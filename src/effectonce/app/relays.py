@@ -30,7 +30,7 @@ class Relays(bootsteps.StartStopStep):
     """Sends what is left in the outbox."""
 
     label = "Relay"
-    requires = (Checked,)
+    requires = (Checked, "celery.worker.components:Pool")  # the pool forks before a loop holds anything
 
     def __init__(self, parent: Any, **options: Any) -> None:
         super().__init__(parent, **options)

@@ -6,7 +6,7 @@ short statements of this ledger, and they wait for it (``tests/integration/sql/t
 bodies do not take part: a pool that forks runs none in its main process, and a body may fork as it likes.
 
 On every database the first use holds locks of SQLAlchemy, of the driver and of ours, which a child would inherit
-locked. There a fork waits for the first use only.
+locked. There a fork waits for the first use, and for whoever is just making a connection: libpq has locks of its own.
 """
 
 import os

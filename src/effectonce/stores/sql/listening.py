@@ -12,6 +12,7 @@ from typing import Any, Final
 from sqlalchemy import Engine
 
 from effectonce.stores.sql.engines import read_url
+from effectonce.stores.sql.forks import ForkGate
 from effectonce.stores.sql.outbox_statements import CHANNEL
 
 logger = logging.getLogger("effectonce")
@@ -25,7 +26,8 @@ _LOOK: Final = 1.0
 class Listener:
     """Calls *wake* from a thread of its own whenever somebody stores a message for the relays."""
 
-    def __init__(self, engine: Engine, wake: Callable[[], None], *, url: str | None) -> None:
+    def __init__(self, engine: Engine, wake: Callable[[], None], *, url: str | None, gate: ForkGate) -> None:
+        self._gate = gate
         self._url = engine.url if url is None else read_url(url)
         self._connect_args = engine.dialect.create_connect_args(self._url)
         self._wake = wake
@@ -56,4 +58,5 @@ class Listener:
         import psycopg  # noqa: PLC0415 - only where the ledger is on PostgreSQL
 
         args, options = self._connect_args
-        return psycopg.connect(*args, **{"application_name": "effectonce relay", **options, "autocommit": True})
+        with self._gate.passing():  # a child that is born while libpq connects could never connect itself
+            return psycopg.connect(*args, **{"application_name": "effectonce relay", **options, "autocommit": True})

@@ -160,7 +160,9 @@ class SqlOutbox:
     def listen(self, wake: Callable[[], None], *, url: str | None) -> Callable[[], None] | None:
         """See `outbox_ports.OutboxStore.listen`."""
         engine = self._ledger.source.engine
-        return Listener(engine, wake, url=url).stop if engine.dialect.name == "postgresql" else None
+        if engine.dialect.name != "postgresql":
+            return None
+        return Listener(engine, wake, url=url, gate=self._ledger.gate).stop
 
 
 def row_of(message: Message, *, effect: bytes | None) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, event
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from effectonce.errors import LedgerUnavailable, SchemaMissing
@@ -42,7 +42,9 @@ class ShortTransactions:
         self._made: Statements | None = None
         self._ready = False
         self._first_use = threading.RLock()
-        self._gate = ForkGate()
+        self.gate = ForkGate()
+        if source.owned:
+            event.listen(source.engine, "do_connect", self._connecting)
 
     @property
     def name(self) -> str:
@@ -58,7 +60,7 @@ class ShortTransactions:
     def statements(self) -> Statements:
         """The statements, for tables that were found to be usable; the first use may create them."""
         if not self._ready:
-            with self._gate.passing(), self._first_use:
+            with self.gate.passing(), self._first_use:
                 if not self._ready:
                     self._get_ready()
         return self._unchecked
@@ -195,9 +197,14 @@ class ShortTransactions:
             with exempt(), connection.get_transaction() or connection.begin():
                 yield connection
 
+    def _connecting(self, dialect: Any, _record: Any, args: Any, options: dict[str, Any]) -> Any:
+        """Connect while nobody forks: a child that is born in the middle inherits the driver's locks, locked."""
+        with self.gate.passing():
+            return dialect.connect(*args, **options)
+
     def _outside_forks(self) -> AbstractContextManager[None]:
         """See `forks`: always on SQLite; elsewhere while the driver and SQLAlchemy get to know the database."""
-        return nullcontext() if self._ready and self.dialect.name != "sqlite" else self._gate.passing()
+        return nullcontext() if self._ready and self.dialect.name != "sqlite" else self.gate.passing()
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
