@@ -39,7 +39,10 @@ def test_a_killed_worker_does_not_keep_the_key(shop: Shop) -> None:
 
 @pytest.mark.parametrize("pair", ["redis+postgresql", "redis+redis"])
 def test_a_holder_that_slept_past_its_lease_does_not_act(shop: Shop) -> None:
-    """The next one runs; the sleeper wakes, asks, and is refused; its own message is put off and not lost."""
+    """The next one runs; the sleeper wakes, asks, and is refused; its own message is put off and not lost.
+
+    On Redis that message comes again while it sleeps, and may have its turn before the sleeper wakes.
+    """
     shop.shut("checked-1")
     shop.start()
     other = shop.add()
@@ -48,7 +51,6 @@ def test_a_holder_that_slept_past_its_lease_does_not_act(shop: Shop) -> None:
     with asleep(shop.body_pid("checked:1")):
         shop.open("checked-1")
         assert shop.send("checked", "2").get(timeout=60) == "checked 2"
-        assert shop.outside("checked:1") == []
     assert first.get(timeout=60) == "checked 1"
     assert len(shop.outside("checked:1")) == 1
     other.stop()

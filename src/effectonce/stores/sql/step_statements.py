@@ -42,7 +42,9 @@ class StepStatements:
         # The step's row, under the entry's; primary key.
         self.cancel = text(f"delete from {steps} where digest = :digest and mark = :mark")
         # No lock; primary key.
-        self.all = text(f"select {STEP_COLUMNS} from {steps} where digest = :digest order by began, mark")
+        # SQLite's clock counts milliseconds, and two steps may begin in one.
+        next_to_it = "rowid" if dialect.name == "sqlite" else "mark"
+        self.all = text(f"select {STEP_COLUMNS} from {steps} where digest = :digest order by began, {next_to_it}")
 
 
 def end_flags(*, kept: bool, skipped: bool) -> int:
