@@ -3,13 +3,24 @@
 import os
 import secrets
 import signal
+import subprocess
+import sys
 import threading
+import time
 from pathlib import Path
 
+import pytest
 import sqlalchemy as sa
 
 from effectonce.domain.claims import Claim, Granted
 from effectonce.stores.sql.ledger import SqlLedger
+from tests.integration.sql.births import FIRST_USES
+
+DELAYS = [0.002, 0.0025, 0.003, 0.0035, 0.004, 0.0045, 0.005, 0.0055, 0.006, 0.0065]
+"""Seconds; libpq sets itself up for about one millisecond of these."""
+
+AT_ONCE = 5
+"""Seconds, half of what a fork waits for others."""
 
 
 def _claim(lease: float = 60.0) -> Claim:
@@ -105,3 +116,34 @@ def test_a_child_born_while_its_parent_meets_the_database_is_not_stuck(database:
         assert os.waitpid(pid, 0)[1] == 0
         first.join()
         ledger.close()
+
+
+@pytest.mark.parametrize("first_use", FIRST_USES)
+def test_a_child_born_during_the_first_connection_of_its_process_is_not_stuck(
+    postgresql_url: str, first_use: str
+) -> None:
+    """Without the gate about one child in three could never connect."""
+    ledger = SqlLedger.open(postgresql_url)
+    ledger.create_schema()
+    ledger.close()
+    command = [sys.executable, "-m", "tests.integration.sql.births", postgresql_url, first_use]
+    said = [
+        subprocess.run([*command, str(delay)], check=True, capture_output=True, text=True).stdout for delay in DELAYS
+    ]
+    assert said == ["False"] * len(DELAYS)
+
+
+def test_a_transaction_that_forks_does_not_wait_for_itself(tmp_path: Path) -> None:
+    """A body may start a process by itself; its ledger is SQLite, whose transactions keep a fork waiting."""
+    ledger = SqlLedger.open(f"sqlite:///{tmp_path / 'ledger.sqlite'}", create_schema=True)
+
+    def fork(_: sa.Connection) -> int:
+        began = time.monotonic()
+        pid = os.fork()
+        if pid == 0:
+            os._exit(0)
+        os.waitpid(pid, 0)
+        return int(time.monotonic() - began)
+
+    assert ledger.settle(fork) < AT_ONCE
+    ledger.close()

@@ -6,12 +6,14 @@ short statements of this ledger, and they wait for it (``tests/integration/sql/t
 bodies do not take part: a pool that forks runs none in its main process, and a body may fork as it likes.
 
 On every database the first use holds locks of SQLAlchemy, of the driver and of ours, which a child would inherit
-locked. There a fork waits for the first use, and for whoever is just making a connection: libpq has locks of its own.
+locked. There a fork waits for the first use, and for whoever is just making a connection: libpq sets itself up at the
+first connection of a process, and a child that was born in the middle of that waits for ever at its own.
 """
 
 import os
 import threading
 import weakref
+from collections import Counter
 from contextlib import AbstractContextManager
 
 
@@ -20,7 +22,7 @@ class ForkGate:
 
     def __init__(self) -> None:
         self._free = threading.Condition()
-        self._inside = 0
+        self._inside: Counter[int] = Counter()
         self._forking: int | None = None
         gate = weakref.ref(self)
         os.register_at_fork(
@@ -35,20 +37,25 @@ class ForkGate:
 
     def enter(self) -> None:
         """Wait for a fork in hand, then keep the next one waiting."""
+        me = threading.get_ident()
         with self._free:
-            self._free.wait_for(lambda: self._forking in {None, threading.get_ident()})
-            self._inside += 1
+            self._free.wait_for(lambda: self._forking in {None, me})
+            self._inside[me] += 1
 
     def leave(self) -> None:
         """Let a fork go on."""
+        me = threading.get_ident()
         with self._free:
-            self._inside -= 1
+            self._inside[me] -= 1
+            if self._inside[me] <= 0:  # the child of a fork begins to count anew
+                del self._inside[me]
             self._free.notify_all()
 
     def _before_fork(self) -> None:
-        with self._free:
-            self._free.wait_for(lambda: not self._inside and self._forking is None, timeout=10)
-            self._forking = threading.get_ident()
+        me = threading.get_ident()
+        with self._free:  # a thread that forks in the middle of its own transaction does not wait for itself
+            self._free.wait_for(lambda: not set(self._inside) - {me} and self._forking is None, timeout=10)
+            self._forking = me
 
     def _after_fork(self) -> None:
         with self._free:
@@ -57,7 +64,7 @@ class ForkGate:
 
     def _in_child(self) -> None:
         self._free = threading.Condition()
-        self._inside, self._forking = 0, None
+        self._inside, self._forking = Counter(), None
 
 
 class _Passing:

@@ -58,5 +58,5 @@ class Listener:
         import psycopg  # noqa: PLC0415 - only where the ledger is on PostgreSQL
 
         args, options = self._connect_args
-        with self._gate.passing():  # a child that is born while libpq connects could never connect itself
+        with self._gate.passing():  # a child born while libpq sets itself up could never connect
             return psycopg.connect(*args, **{"application_name": "effectonce relay", **options, "autocommit": True})

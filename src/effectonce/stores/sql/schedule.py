@@ -143,7 +143,7 @@ class SqlSchedule(ShortTransactions):
 
         def run() -> T:
             _ = self.statements
-            with self.errors(), self.source.engine.connect() as connection, exempt():
+            with self.errors(), self._connected() as connection, exempt():
                 return step(connection.execution_options(isolation_level="AUTOCOMMIT"))
 
         try:

@@ -71,7 +71,7 @@ class StepRecords(ShortTransactions):
     @contextmanager
     def fenced(self, granted: Granted, *, key: str) -> Iterator[Session]:
         """See `ports.TransactionalStore.fenced`; the check is the last statement, under a lock kept to the commit."""
-        with exempt(), self._outside_forks(), self.source.engine.connect() as connection:
+        with exempt(), self._outside_forks(), self._connected() as connection:
             self._begin_fenced(connection)
             session = self.source.session(connection)
             try:

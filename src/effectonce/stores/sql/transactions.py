@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, event
+from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from effectonce.errors import LedgerUnavailable, SchemaMissing
@@ -43,8 +43,6 @@ class ShortTransactions:
         self._ready = False
         self._first_use = threading.RLock()
         self.gate = ForkGate()
-        if source.owned:
-            event.listen(source.engine, "do_connect", self._connecting)
 
     @property
     def name(self) -> str:
@@ -111,7 +109,7 @@ class ShortTransactions:
     def _let_readers_in(self) -> None:
         """Two processes may want it at once, and SQLite does not let one of them wait."""
         try:
-            with self._outside_forks(), self.errors(), self.source.engine.connect() as connection:
+            with self._outside_forks(), self.errors(), self._connected() as connection:
                 self.dialect.let_readers_in(connection)
         except Locked as error:
             raise Conflict from error
@@ -192,15 +190,15 @@ class ShortTransactions:
 
     @contextmanager
     def _begun(self) -> Iterator[Connection]:
-        with self.source.engine.connect() as connection:
+        with self._connected() as connection:
             self.dialect.see_commits(connection)
             with exempt(), connection.get_transaction() or connection.begin():
                 yield connection
 
-    def _connecting(self, dialect: Any, _record: Any, args: Any, options: dict[str, Any]) -> Any:
+    def _connected(self) -> Connection:
         """Connect while nobody forks: a child that is born in the middle inherits the driver's locks, locked."""
         with self.gate.passing():
-            return dialect.connect(*args, **options)
+            return self.source.engine.connect()
 
     def _outside_forks(self) -> AbstractContextManager[None]:
         """See `forks`: always on SQLite; elsewhere while the driver and SQLAlchemy get to know the database."""
@@ -208,7 +206,7 @@ class ShortTransactions:
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
-        with self._outside_forks(), self.errors(), self.source.engine.connect() as connection:
+        with self._outside_forks(), self.errors(), self._connected() as connection:
             self.dialect.read_past(connection)
             yield connection
             connection.rollback()
