@@ -17,6 +17,7 @@ from effectonce.app.definitions import check_when_defined
 from effectonce.app.entries import Entries
 from effectonce.app.far_etas import FarEtas
 from effectonce.app.guard import Guard, body_signature
+from effectonce.app.http import Http
 from effectonce.app.kombu_broker import KombuBroker
 from effectonce.app.ledgers import open_ledger
 from effectonce.app.publish import install_seam
@@ -58,6 +59,7 @@ class EffectOnce:
         self._guards: dict[int, tuple[Any, Guard]] = {}
         self._forget_process()
         os.register_at_fork(after_in_child=self._forget_process)
+        self._http = Http(self)
         self.app: Any = None
         if app is not None:
             self.init_app(app)
@@ -196,6 +198,11 @@ class EffectOnce:
         Raises OutboxUnsuitable where messages cannot be stored.
         """
         return Outbox(self, session, order=in_order)
+
+    @property
+    def http(self) -> Http:
+        """What HTTP endpoints and the middleware of `effectonce.http` use."""
+        return self._http
 
     def is_own_broker(self, connection: Any) -> bool:
         """Whether a connection goes to the broker that this app sends to."""

@@ -92,7 +92,7 @@ class Guard:
             at_call=headers.get(requests.KEY),
             parent=headers.get(requests.PARENT),
             message_id=request.id,
-            http=None,
+            http=headers.get(requests.HTTP),
         )
 
     def frame(self, task: Any, request: Any, args: Any, kwargs: Any, outer: Frame | None) -> Frame:

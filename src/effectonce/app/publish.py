@@ -10,7 +10,7 @@ that installing reads no configuration. Here
 * a retry of the body in this frame is kept back until the body is unwound, and gets its fence (rule 5);
 * a replacement with the same key is noticed (rule 5);
 * what is sent inside a transaction of the ledger is stored with it (`effectonce.app.sending`);
-* a child without a key of its own gets its parent's key and its ordinal;
+* a child without a key of its own gets its parent's key and its ordinal, or the HTTP request's key;
 * a continuation that cannot be sent is left to a copy, and is no failure of work that is done (rule 6).
 """
 
@@ -26,6 +26,7 @@ from effectonce.app import requests
 from effectonce.app.continuation import duty_of
 from effectonce.app.copies import kept_back
 from effectonce.app.frames import Frame, current_frame
+from effectonce.app.http import current_conversation
 from effectonce.app.sending import collecting_for, park
 from effectonce.app.unique import Described, reserve
 from effectonce.errors import KeyInvalid
@@ -74,6 +75,8 @@ def _divert(  # noqa: PLR0917 - the arguments of the seam itself
         if guard is not None and guard.takes_parent_key:
             header = f"{frame.claim.digest.hex()}#{frame.next_send()}"
             _header(options, message, requests.PARENT, header)
+    elif guard is not None and guard.takes_parent_key:
+        _name_by_request(once, message, options)
     if guard is None or guard.unique is None:
         return _send(once, send, producer, name, message, options, due)
     collecting = collecting_for(once, producer)
@@ -99,6 +102,15 @@ def _keys_to_headers(name: str, message: Any, options: dict[str, Any], *, guarde
         if option == "effect_again" and guarded is not None:
             guarded.check_generation()
         _header(options, message, header, value)
+
+
+def _name_by_request(once: "EffectOnce", message: Any, options: dict[str, Any]) -> None:
+    """A task that names no key is named by the HTTP request that sends it; one that comes again keeps its name."""
+    conversation = current_conversation()
+    if conversation is None or conversation.once is not once or conversation.header is None:
+        return
+    if requests.HTTP not in {**message.headers, **(options.get("headers") or {})}:
+        _header(options, message, requests.HTTP, conversation.header)
 
 
 def _header(options: dict[str, Any], message: Any, name: str, value: Any) -> None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 
 from effectonce.app.frames import Frame, current_frame
+from effectonce.app.http import current_conversation
 from effectonce.app.recorder import Recorder
 from effectonce.domain.outbox import Message, Stored
 from effectonce.errors import OutboxUnsuitable
@@ -59,7 +60,7 @@ def collecting_for(once: "EffectOnce", producer: Any) -> Collecting | None:
     """Which transaction a message of this thread goes with; None: it is sent now."""
     frame, said = current_frame(), _collecting.get()
     if said is None or said.frame is not frame or said.once is not once:
-        said = _of_body(once, frame)
+        said = _of_body(once, frame) or _of_request(once, frame)
     if said is None or said.transaction is None or not once.is_own_broker(producer.connection):
         return None
     return said
@@ -92,6 +93,15 @@ def _of_body(once: "EffectOnce", frame: Frame | None) -> Collecting | None:
     if isinstance(attempt, TransactionalAttempt) and attempt.work is not None:
         return Collecting(once=once, transaction=attempt.work, frame=frame)
     return None
+
+
+def _of_request(once: "EffectOnce", frame: Frame | None) -> Collecting | None:
+    """The transaction of an HTTP request, where its endpoint has asked for it and no guarded body is between."""
+    conversation = current_conversation()
+    if frame is not None or conversation is None or conversation.once is not once:
+        return None
+    work = conversation.exchange.work
+    return None if work is None else Collecting(once=once, transaction=work, frame=None)
 
 
 class Outbox:
@@ -133,7 +143,7 @@ class Outbox:
         ledger = self._once.ledger
         if not is_transactional(ledger):
             raise OutboxUnsuitable(ledger=ledger.name, reason="the ledger is not a SQL database")
-        body = _of_body(self._once, frame)
+        body = _of_body(self._once, frame) or _of_request(self._once, frame)
         if self._session is None:
             if body is not None and body.transaction is not None:
                 return body.transaction

@@ -16,6 +16,7 @@ from effectonce.domain.following import Following
 from effectonce.domain.outbox import Message, Stored
 from effectonce.domain.steps import End, Step
 from effectonce.outbox_ports import OutboxStore
+from effectonce.ports.exchanges import ExchangeWork
 from effectonce.ports.keeping import Keeping
 from effectonce.ports.keeping import Pruned as Pruned
 from effectonce.ports.reservations import ReservationStore
@@ -281,6 +282,14 @@ class TransactionalStore(LedgerStore, Protocol):
 
         Gives a SQLAlchemy session. Raises FenceRefused, with nothing committed, when the claim was lost; what the
         context raises rolls it back. A connection lost at the commit is CommitUncertain.
+        """
+        ...
+
+    def exchange(self, claim: Claim | None, granted: Granted | None, *, sessions: Any = None) -> ExchangeWork:
+        """The transaction of one HTTP request, under a committed claim if it has one; begins when it is first used.
+
+        *sessions*: what makes its asynchronous session, an `async_sessionmaker` or `AsyncEngine` of the ledger's
+        database.
         """
         ...
 

@@ -19,7 +19,9 @@ from sqlalchemy.exc import DBAPIError
 from effectonce.domain.claims import Claim, Granted
 from effectonce.errors import SchemaMissing
 from effectonce.ports import Work
+from effectonce.ports.exchanges import ExchangeWork
 from effectonce.stores.sql.engines import check_engine
+from effectonce.stores.sql.hosted_exchange import HostedExchange
 from effectonce.stores.sql.hosted_outbox import HostedOutbox
 from effectonce.stores.sql.hosted_work import HostedWork
 from effectonce.stores.sql.ledger import SqlLedger
@@ -240,6 +242,13 @@ class HostedLedger(SqlLedger):
         assert isinstance(outer, HostedWork)  # noqa: S101 - the guard has looked
         with self.work(claim, granted=granted, allow_escape=outer.allows_escape, keep=keep) as work:
             yield work
+
+    def exchange(self, claim: Claim | None, granted: Granted | None, *, sessions: Any = None) -> ExchangeWork:
+        """See `ports.TransactionalStore.exchange`."""
+        assert claim is not None, "the host's own transaction needs none of ours"  # noqa: S101 - a mistake of ours
+        assert granted is not None, "a claim was granted before it is used"  # noqa: S101 - a mistake of ours
+        del sessions
+        return HostedExchange(self, claim, granted)
 
     def _let_go(self, connection: Connection) -> None:
         """Nothing where the transaction is the host's."""

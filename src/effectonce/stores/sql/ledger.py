@@ -16,7 +16,9 @@ from effectonce import crashpoints
 from effectonce.domain.claims import Claim, Entry, Granted, Outcome, Refused, State, admit, is_reentry, is_repeated
 from effectonce.domain.following import Following
 from effectonce.ports import Renewal, Work
+from effectonce.ports.exchanges import ExchangeWork
 from effectonce.stores.sql.dialects import CLAIM_WAIT
+from effectonce.stores.sql.exchanges import SqlExchange
 from effectonce.stores.sql.keeping import Keeping
 from effectonce.stores.sql.locked import Locked
 from effectonce.stores.sql.nested import NestedWork
@@ -296,6 +298,10 @@ class SqlLedger(StepRecords, Keeping, SqlReservations):
             yield work
         finally:
             work.rollback()
+
+    def exchange(self, claim: Claim | None, granted: Granted | None, *, sessions: Any = None) -> ExchangeWork:
+        """See `ports.TransactionalStore.exchange`."""
+        return SqlExchange(self, claim, granted, sessions=sessions)
 
     def has_ended(self, digest: bytes, attempt: bytes, state: State) -> bool | None:
         """Whether this attempt's outcome is committed; None while somebody still holds the key (rule 10)."""

@@ -52,7 +52,7 @@ class Source:
         """The URL without its password."""
         return type(self._given).__name__ if self._engine is None else shown(self._engine.url)
 
-    def session(self, connection: Connection) -> Session:
+    def session(self, connection: Connection | Engine) -> Session:
         """A session whose commits are savepoints of *connection*'s transaction.
 
         What a sessionmaker binds to *other* engines stays there and commits by itself. One that routes by its own

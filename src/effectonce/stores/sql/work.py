@@ -5,7 +5,6 @@ before the commit leaves nothing of it. A connection that breaks *at* the commit
 it: under the same try-lock, so that a server which is still committing is waited for (holes H14 and rule 10).
 """
 
-import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from typing import TYPE_CHECKING, Any
@@ -17,8 +16,9 @@ from sqlalchemy.orm import Session
 from effectonce import crashpoints
 from effectonce.domain.claims import Claim, Granted, Outcome, Refused, State
 from effectonce.domain.outbox import Message, Stored
-from effectonce.errors import CommitUncertain, LedgerUnavailable, LedgerUnsuitable, TransactionEscaped
+from effectonce.errors import LedgerUnavailable, LedgerUnsuitable, TransactionEscaped
 from effectonce.ports import Conflict
+from effectonce.stores.sql.asking import ask_how_it_ended
 from effectonce.stores.sql.dialects import CLAIM_WAIT
 from effectonce.stores.sql.escapes import ENDED, Watch, exempt, watch_over
 from effectonce.stores.sql.locked import Locked
@@ -32,9 +32,6 @@ if TYPE_CHECKING:
 CLOSED = "it closed or invalidated the connection"
 FAILED = "a statement failed and was caught without a savepoint, so the database will not commit"
 REMOVED = "it removed or closed the registry's session"
-
-ASK_FOR = 10.0
-"""Seconds that an uncertain commit is asked about before it stays uncertain."""
 
 
 class SqlWork(ReservingWork):
@@ -326,7 +323,7 @@ class SqlWork(ReservingWork):
                 raise Conflict from error
             if not self._ledger.is_lost(error):
                 raise
-            self._ask()
+            ask_how_it_ended(self._ledger, self._claim, self._outcome_state)
         self._outgoing.commit()
         crashpoints.crash_point("commit.after")
 
@@ -337,23 +334,6 @@ class SqlWork(ReservingWork):
             transaction = self.connection.get_transaction()
             if transaction is not None:
                 transaction.commit()
-
-    def _ask(self) -> None:
-        """Find out how a commit ended whose answer was lost."""
-        end, pause = time.monotonic() + ASK_FOR, 0.05
-        while time.monotonic() < end:
-            with suppress(LedgerUnavailable, Conflict):
-                ended = self._ledger.has_ended(self._claim.digest, self._claim.attempt, self._outcome_state)
-                if ended is True:
-                    return
-                if ended is False:
-                    break
-            time.sleep(pause)
-            pause = min(pause * 2, 1.0)
-        else:
-            raise CommitUncertain(key=self._claim.key)
-        reason = "the connection broke at the commit, and nothing was committed"
-        raise LedgerUnavailable(ledger=self._ledger.name, reason=reason)
 
     def rollback(self) -> None:
         """See `ports.Work.rollback`."""
