@@ -69,12 +69,12 @@ class SqlExchange(ReservingWork):
     def _sync_session(self) -> Session:
         source = self._ledger.source
         if source.registry is None:
-            return source.session(self._engine)  # every bind is looked at again in `_route`
+            return session_of(source.session(self._engine))  # every bind is looked at again in `_route`
         registry: Any = source.registry
-        session: Any = registry.session_factory(join_transaction_mode="create_savepoint")
+        session = session_of(registry.session_factory(join_transaction_mode="create_savepoint"))
         with suppress(RuntimeError):  # outside of the application's context nobody asks the registry
             registry.registry.set(session)
-        return session_of(session)
+        return session
 
     def _async_session(self, sessions: Any) -> AsyncSession:
         if isinstance(sessions, AsyncEngine):
