@@ -11,6 +11,7 @@ A server that cannot be had skips the test with the reason; where ``CI`` is set,
 
 import contextlib
 import os
+import sys
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TypeVar
@@ -31,6 +32,14 @@ PLACES: dict[str, type[Redis | RabbitMQ | PostgreSQL | PgBouncer | MariaDB]] = {
     "mariadb_url": MariaDB,
     "mariadb_server": MariaDB,
 }
+
+
+@pytest.fixture(autouse=True)
+def _tasks_of_its_own() -> Iterator[None]:
+    """Celery gives a task that a test defines to every app of this process; it ends with the test."""
+    before = set(_given_to_every_app())
+    yield
+    _given_to_every_app().intersection_update(before)
 
 
 @pytest.fixture(scope="session")
@@ -131,6 +140,11 @@ def pytest_runtest_setup() -> Generator[None, object, object]:
 def pytest_runtest_call() -> Generator[None, object, object]:
     """Turn a missing server into a skip."""
     return (yield from _skipping())
+
+
+def _given_to_every_app() -> set[object]:
+    state = sys.modules.get("celery._state")
+    return set() if state is None else state._on_app_finalizers
 
 
 def _ours(server: Own | Given) -> Own:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 import sqlalchemy as sa
-from celery import Celery, _state
+from celery import Celery
 
 from effectonce import EffectOnce
 from tests.testing.bank import open_bank
@@ -30,11 +30,9 @@ def effects_database(bank: sa.Engine) -> sa.Engine:
 @pytest.fixture
 def app() -> Iterator[Celery]:
     """One app, without a guard."""
-    shared = set(_state._on_app_finalizers)
     app = Celery(f"bank{next(_numbers)}", broker="memory://", backend="cache+memory://", set_as_current=False)
     yield app
     app.close()
-    _state._on_app_finalizers.intersection_update(shared)
 
 
 @pytest.fixture

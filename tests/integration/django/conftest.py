@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Iterator
 
 import pytest
-from celery import Celery, _state
+from celery import Celery
 from django.db import connections
 
 from effectonce import EffectOnce
@@ -43,10 +43,8 @@ def alias(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def once(alias: str) -> Iterator[EffectOnce]:
     """An EffectOnce whose ledger is in that database."""
-    shared = set(_state._on_app_finalizers)
     app = Celery(f"django{next(_numbers)}", broker="memory://", backend="cache+memory://", set_as_current=False)
     once = EffectOnce(app, ledger=f"django://{alias}", lease_seconds=0.5)
     yield once
     once.ledger.close()
     app.close()
-    _state._on_app_finalizers.intersection_update(shared)

@@ -14,7 +14,7 @@ from effectonce import EffectOnce, SchemaMissing, SettingsInvalid, Transactional
 @pytest.fixture
 def guarded() -> Iterator[Callable[..., EffectOnce]]:
     """Make a guarded app that only this test knows."""
-    shared, before, made = set(_state._on_app_finalizers), set(_state._apps), []
+    before, made = set(_state._apps), []
 
     def make(**settings: Any) -> EffectOnce:
         for other in set(_state._apps) - before:
@@ -33,7 +33,6 @@ def guarded() -> Iterator[Callable[..., EffectOnce]]:
         app.close()
     for app in before:
         _state._apps.add(app)
-    _state._on_app_finalizers.intersection_update(shared)
 
 
 def found(**options: Any) -> list[tuple[str, str]]:

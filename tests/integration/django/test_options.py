@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from celery import Celery, _state
+from celery import Celery
 from django.db import connections, transaction
 
 from effectonce import EffectOnce, Leased, Transactional
@@ -27,14 +27,12 @@ def alias(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def once(alias: str) -> Iterator[EffectOnce]:
     """An EffectOnce in that alias, whose direct calls wait long."""
-    shared = set(_state._on_app_finalizers)
     app = Celery(f"options-{alias}", broker="memory://", backend="cache+memory://", set_as_current=False)
     once = EffectOnce(app, ledger=f"django://{alias}", lease_seconds=30)
     yield once
     once.ledger.close()
     connections[alias].close()
     app.close()
-    _state._on_app_finalizers.intersection_update(shared)
 
 
 def test_bodies_and_claims_work_under_each_option(once: EffectOnce, alias: str) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from celery import Celery, _state
+from celery import Celery
 from kombu.connection import Connection
 
 from effectonce import EffectOnce
@@ -88,7 +88,7 @@ def _engine_of(once: EffectOnce) -> sa.Engine:
 @pytest.fixture
 def offices() -> Iterator[Callable[..., Office]]:
     """Open an office; its tasks are forgotten after the test."""
-    shared, opened = set(_state._on_app_finalizers), list[Office]()
+    opened = list[Office]()
 
     def office(broker: str, ledger: Any, **settings: Any) -> Office:
         opened.append(Office(broker, ledger, **settings))
@@ -97,7 +97,6 @@ def offices() -> Iterator[Callable[..., Office]]:
     yield office
     for each in opened:
         each.close()
-    _state._on_app_finalizers.intersection_update(shared)
 
 
 @pytest.fixture(params=["postgresql", "sqlite"])

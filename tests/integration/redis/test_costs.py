@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
-from celery import Celery, _state
+from celery import Celery
 
 from effectonce import EffectOnce, Leased
 from tests.integration.redis.wire import counted
@@ -12,7 +12,6 @@ from tests.integration.redis.wire import counted
 @pytest.fixture
 def once(redis_url: str) -> Iterator[EffectOnce]:
     """A guarded task that was called once, so that the server knows the scripts."""
-    shared = set(_state._on_app_finalizers)
     app = Celery("costs", broker="memory://", backend="cache+memory://", set_as_current=False)
     once = EffectOnce(app, ledger=redis_url)
 
@@ -25,7 +24,6 @@ def once(redis_url: str) -> Iterator[EffectOnce]:
     yield once
     once.ledger.close()
     app.close()
-    _state._on_app_finalizers.intersection_update(shared)
 
 
 def test_a_leased_effect_costs_two_commands(once: EffectOnce, monkeypatch: pytest.MonkeyPatch) -> None:

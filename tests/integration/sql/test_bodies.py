@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from celery import Celery, _state
+from celery import Celery
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, scoped_session, sessionmaker
 
@@ -43,7 +43,6 @@ Run = Callable[..., Any]
 def once(request: pytest.FixtureRequest) -> Iterator[EffectOnce]:
     """An EffectOnce whose database has a table of rows."""
     url = request.getfixturevalue(f"{request.param}_url")
-    shared = set(_state._on_app_finalizers)
     app = Celery(f"bodies{next(_numbers)}", broker="memory://", backend="cache+memory://", set_as_current=False)
     once = EffectOnce(app, ledger=url, lease_seconds=0.5)
     once.ledger.create_schema()
@@ -52,7 +51,6 @@ def once(request: pytest.FixtureRequest) -> Iterator[EffectOnce]:
     yield once
     once.ledger.close()
     app.close()
-    _state._on_app_finalizers.intersection_update(shared)
 
 
 def rows(once: EffectOnce) -> list[int]:
@@ -375,7 +373,6 @@ def test_a_ledger_that_cannot_serve_a_task_starts_no_retry(postgresql_url: str) 
 
 def test_a_body_may_report_its_state_to_a_backend_in_the_ledgers_database(postgresql_url: str) -> None:
     """What Celery's own backend commits there is a message to whoever watches, no part of the work."""
-    shared = set(_state._on_app_finalizers)
     app = Celery("reports", broker="memory://", backend=f"db+{postgresql_url}", set_as_current=False)
     once = EffectOnce(app, ledger=postgresql_url)
     once.ledger.create_schema()
@@ -390,4 +387,3 @@ def test_a_body_may_report_its_state_to_a_backend_in_the_ledgers_database(postgr
     assert app.AsyncResult("a report").state == "PROGRESS"
     once.ledger.close()
     app.close()
-    _state._on_app_finalizers.intersection_update(shared)
