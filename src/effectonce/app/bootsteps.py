@@ -5,16 +5,18 @@ what nobody holds any more; `Prunes` takes away what is over; `Watches` stops co
 worker whose app has no guarded task gets none of them.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from celery import bootsteps
+from celery.concurrency import get_implementation
 from celery.utils.log import get_logger
 
 from effectonce.app.visibility import KeepsVisibility
 from effectonce.domain.policies import Policy, Transactional
 from effectonce.errors import LedgerUnsuitable, SettingsInvalid
 from effectonce.observers import log
-from effectonce.ports import is_transactional
+from effectonce.ports import LedgerStore, is_transactional
 from effectonce.runtime.loop import Loop
 from effectonce.runtime.pruner import PruningLoop
 from effectonce.runtime.rescuer import BATCH, Rescuer
@@ -53,7 +55,7 @@ class Checked(bootsteps.Step):
         """Read and check; what is raised here stops the start of the worker."""
         once, conf = parent.app.effectonce, parent.app.conf
         _ = once.settings
-        _ = once.stores
+        _check_pool(parent.pool_cls, once.stores)
         if conf.worker_deduplicate_successful_tasks:
             fault = (
                 "worker_deduplicate_successful_tasks hangs chords whose worker died (celery 5.7); "
@@ -64,6 +66,18 @@ class Checked(bootsteps.Step):
             if isinstance(task.once, Transactional) and not is_transactional(once.ledger):
                 facts = {"ledger": once.ledger.name, "policy": "Transactional", "task": task.name}
                 logger.error("%s", LedgerUnsuitable(**facts, reason="it is not a SQL database"))
+
+
+def _check_pool(pool: type, stores: Sequence[LedgerStore]) -> None:
+    from effectonce.stores.memory import MemoryLedger  # noqa: PLC0415 - only the store in use is loaded
+
+    own = [store.name for store in stores if isinstance(store, MemoryLedger)]
+    if own and issubclass(pool, get_implementation("prefork")):
+        fault = (
+            f"{own[0]} lives in one process, and each process of the prefork pool would have one of its own, which "
+            "guards nothing: name a ledger that they share (sqlite:///effects.sqlite), or use the pool threads or solo"
+        )
+        raise SettingsInvalid(faults=[fault])
 
 
 class Rescues(bootsteps.StartStopStep):

@@ -35,20 +35,20 @@ class ForkGate:
         """A context in which this process does not fork from another thread."""
         return _Passing(self)
 
-    def enter(self) -> None:
-        """Wait for a fork in hand, then keep the next one waiting."""
+    def enter(self) -> int:
+        """Wait for a fork in hand, then keep the next one waiting; what `leave` wants to know is returned."""
         me = threading.get_ident()
         with self._free:
             self._free.wait_for(lambda: self._forking in {None, me})
             self._inside[me] += 1
+        return me
 
-    def leave(self) -> None:
-        """Let a fork go on."""
-        me = threading.get_ident()
+    def leave(self, who: int) -> None:
+        """Let a fork go on; a context may end in another thread than it began in."""
         with self._free:
-            self._inside[me] -= 1
-            if self._inside[me] <= 0:  # the child of a fork begins to count anew
-                del self._inside[me]
+            self._inside[who] -= 1
+            if self._inside[who] <= 0:  # the child of a fork begins to count anew
+                del self._inside[who]
             self._free.notify_all()
 
     def _before_fork(self) -> None:
@@ -70,12 +70,13 @@ class ForkGate:
 class _Passing:
     def __init__(self, gate: ForkGate) -> None:
         self._gate = gate
+        self._who = 0
 
     def __enter__(self) -> None:
-        self._gate.enter()
+        self._who = self._gate.enter()
 
     def __exit__(self, *_: object) -> None:
-        self._gate.leave()
+        self._gate.leave(self._who)
 
 
 def _call(gate: "weakref.ref[ForkGate]", step: str) -> None:
