@@ -18,6 +18,7 @@ from celery.app.annotations import prepare
 from celery.app.task import Task
 
 from effectonce.app.call import inner_door, outer_door
+from effectonce.app.canvas import keep_tick
 from effectonce.app.frames import current_frame
 from effectonce.app.guard import body_signature
 from effectonce.app.tracing import Tracer
@@ -69,7 +70,10 @@ def give_doors(once: "EffectOnce", cls: Any) -> None:
 
 
 def _guarded_replace(cls: Any) -> Callable[..., Any]:
-    """Note that a body hands over: of a chain or group, the messages that are sent have other ids than the task."""
+    """Note that a body hands over: of a chain or group, the messages that are sent have other ids than the task.
+
+    What a tick's task hands over to belongs to the tick: it is part of their keys too.
+    """
     plain = cls.on_replace
 
     @wraps(plain)
@@ -77,6 +81,7 @@ def _guarded_replace(cls: Any) -> Callable[..., Any]:
         frame = current_frame()
         if frame is not None and frame.task is self:
             frame.replaced = True
+            keep_tick(sig, frame.request.headers or {})
         return plain(self, sig)
 
     return on_replace

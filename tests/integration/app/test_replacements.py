@@ -2,11 +2,12 @@
 
 import uuid
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from celery import Celery, chain, group
+from celery import Celery, chain, chord, group
 from celery.app.trace import build_tracer
 
 from effectonce import EffectOnce, Leased, ResultNotKept
@@ -19,10 +20,10 @@ Deliver = Callable[..., tuple[str, Any]]
 def deliver(app: Celery) -> Deliver:
     """One delivery of a message: its state and its result, as Celery sees them."""
 
-    def deliver(task: Any, *args: Any, task_id: str) -> tuple[str, Any]:
+    def deliver(task: Any, *args: Any, task_id: str, **headers: str) -> tuple[str, Any]:
         app.finalize()
         info = {"exchange": "", "routing_key": "celery", "redelivered": False, "priority": 0}
-        request = {"id": task_id, "task": task.name, "delivery_info": info, "retries": 0}
+        request = {"id": task_id, "task": task.name, "delivery_info": info, "retries": 0, "headers": headers}
         result, ending, *_ = build_tracer(task.name, task, app=app)(task_id, list(args), {}, request)
         return ("SUCCESS", result) if ending is None else (ending.state, ending.retval)
 
@@ -98,3 +99,72 @@ def test_a_duplicate_waits_for_a_result_backend_that_is_away(
 
 def _away(*_: Any) -> Any:
     raise ConnectionError
+
+
+def sent(app: Celery) -> list[Any]:
+    """The messages that wait in the app's queue."""
+    found = []
+    with app.connection() as connection, connection.SimpleQueue(app.main) as queue, suppress(queue.Empty):
+        while True:
+            found.append(queue.get_nowait())
+    return found
+
+
+TICKS = [f"2026-11-29T{hour}:00:00+00:00" for hour in ("10", "11")]
+
+
+def test_what_a_tick_is_replaced_by_is_of_that_tick_too(
+    app: Celery, once: EffectOnce, deliver: Deliver, first: str
+) -> None:
+    """Celery drops the headers; the second tick's replacement would be taken for the first one's duplicate."""
+    seen: list[Any] = []
+
+    @app.task(name="store", once=Leased("store:{region}"))
+    def store(region: str) -> None:
+        seen.append((region, once.effect.tick))
+
+    @app.task(name="report", bind=True, once=Leased())
+    def report(self: Any, region: str) -> Any:
+        return self.replace(store.si(region))
+
+    for number, tick in enumerate(TICKS):
+        headers = {"effectonce_tick": tick, "effectonce_entry": "report#1"}
+        assert deliver(report, "north", task_id=f"{first}-{number}", **headers)[0] == "IGNORED"
+        (message,) = sent(app)
+        carried = {name: value for name, value in message.headers.items() if name in headers}
+        assert carried == headers
+        assert deliver(store, "north", task_id=message.headers["id"], **carried)[0] == "SUCCESS"
+    assert seen == [("north", tick) for tick in TICKS]
+
+
+@pytest.mark.parametrize("how", ["chain", "group", "chord", "nested"])
+def test_every_part_of_a_replacement_is_of_the_tick(
+    app: Celery, once: EffectOnce, deliver: Deliver, first: str, how: str
+) -> None:
+    del once
+
+    @app.task(name="add")
+    def add(*numbers: int) -> int:
+        return sum(numbers)
+
+    wholes = {
+        "chain": chain(add.si(1), add.si(2)),
+        "group": group(add.si(1), add.si(2)),
+        "chord": chord([add.si(1), add.si(2)], add.si(3)),
+        "nested": group(chain(add.si(1), add.si(2)), add.si(3)),
+    }
+
+    @app.task(name="parts", bind=True, once=Leased())
+    def parts(self: Any) -> Any:
+        return self.replace(wholes[how])
+
+    headers = {"effectonce_tick": TICKS[0], "effectonce_entry": "parts#1"}
+    deliver(parts, task_id=first, **headers)
+    found = sent(app)
+    assert found
+    for message in found:
+        assert message.headers["effectonce_tick"] == TICKS[0]
+        chained = message.payload[2]["chain"] or []
+        assert all(each["options"]["headers"]["effectonce_tick"] == TICKS[0] for each in chained)
+        body = message.payload[2]["chord"]
+        assert body is None or body["options"]["headers"]["effectonce_tick"] == TICKS[0]
