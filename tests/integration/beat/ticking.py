@@ -14,11 +14,11 @@ from effectonce.app.beat.scheduler import OnceScheduler
 from effectonce.lab.process_tree import wait_until
 
 
-def project(broker: str, ledger: str, wraps: str, **conf: Any) -> Celery:
+def project(broker: str, ledger: str, wraps: str, *, name: str = "ticked", lease: float = 5.0, **conf: Any) -> Celery:
     """An app whose beat wraps *wraps*; its tasks are sent by name."""
-    app = Celery("ticked", broker=broker, set_as_current=False)
+    app = Celery(name, broker=broker, set_as_current=False)
     app.conf.update(result_expires=None, **conf)
-    EffectOnce(app, ledger=ledger, beat_scheduler=wraps, beat_lease_seconds=5.0)
+    EffectOnce(app, ledger=ledger, beat_scheduler=wraps, beat_lease_seconds=lease)
     return app
 
 

@@ -93,8 +93,8 @@ def _interval(schedule: Any) -> Series:
 def _steps(schedule: Any) -> Callable[[Instant], Instant | None]:
     """The first instant after another one, in whole seconds.
 
-    What is computed from different starts may differ by parts of a second (the sun's hours do), so an instant is
-    always computed from the beginning of its hour.
+    What is computed from different starts may differ by parts of a second (the sun's hours do), and what follows right
+    after the start may be passed over. So an instant is always computed from the beginning of the hour before its own.
     """
 
     def raw(at: Instant) -> Instant | None:
@@ -104,17 +104,22 @@ def _steps(schedule: Any) -> Callable[[Instant], Instant | None]:
         left = frozen.remaining_estimate(moment)
         return None if left is None or left <= timedelta(0) else at + left // _TICK
 
+    def exactly(found: Instant) -> Instant:
+        exact = raw(_well_before(found))
+        while exact is not None and exact < found - SECOND:
+            exact = raw(exact)
+        return -(-(found if exact is None else exact) // SECOND) * SECOND
+
     def step(at: Instant) -> Instant | None:
-        found = raw(at)
+        found = raw(_well_before(at))
         while found is not None:
-            exact = raw(found // _HOUR * _HOUR - 1)
-            while exact is not None and exact < found - SECOND:
-                exact = raw(exact)
-            whole = found if exact is None else exact
-            whole = -(-whole // SECOND) * SECOND
-            if whole > at:
+            if found > at - SECOND and (whole := exactly(found)) > at:
                 return whole
-            found = raw(whole)
+            found = raw(found)
         return None
 
     return step
+
+
+def _well_before(at: Instant) -> Instant:
+    return (at // _HOUR - 1) * _HOUR
