@@ -7,9 +7,9 @@ from django.db import connections
 
 from effectonce.app.ledgers import open_ledger
 from effectonce.outbox_ports import OutboxStore
-from effectonce.ports import LedgerStore
+from effectonce.ports import LedgerStore, ScheduleStore
 from effectonce.stores.sql.hosted import HostedLedger
-from effectonce.testing.conformance import LedgerConformance, OutboxConformance
+from effectonce.testing.conformance import LedgerConformance, OutboxConformance, StoringConformance
 from tests.integration.django import project
 from tests.services import Fleet
 
@@ -76,3 +76,27 @@ def outbox_of(store: LedgerStore) -> OutboxStore:
     with connections[store.name.rpartition("/")[2]].cursor() as cursor:
         cursor.execute("delete from effectonce_outbox")
     return store.outbox
+
+
+class TestTermsAndTicksInDjangosPostgreSQL(StoringConformance):
+    @pytest.fixture
+    def schedule(self, on_postgresql: LedgerStore) -> ScheduleStore:
+        assert isinstance(on_postgresql, HostedLedger)
+        return on_postgresql.schedule
+
+    @pytest.fixture
+    def outbox(self, on_postgresql: LedgerStore) -> OutboxStore:
+        assert isinstance(on_postgresql, HostedLedger)
+        return on_postgresql.outbox
+
+
+class TestTermsAndTicksInDjangosSQLite(StoringConformance):
+    @pytest.fixture
+    def schedule(self, on_sqlite: LedgerStore) -> ScheduleStore:
+        assert isinstance(on_sqlite, HostedLedger)
+        return on_sqlite.schedule
+
+    @pytest.fixture
+    def outbox(self, on_sqlite: LedgerStore) -> OutboxStore:
+        assert isinstance(on_sqlite, HostedLedger)
+        return on_sqlite.outbox

@@ -4,11 +4,12 @@ from collections.abc import Iterator
 
 import pytest
 
+from effectonce.outbox_ports import OutboxStore
 from effectonce.ports import ScheduleStore
 from effectonce.stores.memory import MemoryLedger
 from effectonce.stores.redis.ledger import RedisLedger
 from effectonce.stores.sql.ledger import SqlLedger
-from effectonce.testing.conformance import ScheduleConformance
+from effectonce.testing.conformance import ScheduleConformance, StoringConformance
 from tests.services import Fleet
 
 
@@ -22,29 +23,29 @@ def on_redis(fleet: Fleet) -> Iterator[ScheduleStore]:
 
 
 @pytest.fixture(scope="module")
-def on_postgresql(fleet: Fleet) -> Iterator[ScheduleStore]:
+def on_postgresql(fleet: Fleet) -> Iterator[SqlLedger]:
     url = fleet.postgresql().fresh_url()
     ledger = SqlLedger.open(url)
     ledger.create_schema()
-    yield ledger.schedule
+    yield ledger
     ledger.close()
     fleet.postgresql().put_back(url)
 
 
 @pytest.fixture(scope="module")
-def on_mariadb(fleet: Fleet) -> Iterator[ScheduleStore]:
+def on_mariadb(fleet: Fleet) -> Iterator[SqlLedger]:
     url = fleet.mariadb().fresh_url()
     ledger = SqlLedger.open(url)
     ledger.create_schema()
-    yield ledger.schedule
+    yield ledger
     ledger.close()
     fleet.mariadb().put_back(url)
 
 
 @pytest.fixture(scope="module")
-def on_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ScheduleStore]:
+def on_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqlLedger]:
     ledger = SqlLedger.open(f"sqlite:///{tmp_path_factory.mktemp('ledger') / 'beat.sqlite'}")
-    yield ledger.schedule
+    yield ledger
     ledger.close()
 
 
@@ -60,19 +61,31 @@ class TestRedis(ScheduleConformance):
         return on_redis
 
 
-class TestPostgreSQL(ScheduleConformance):
+class TestPostgreSQL(StoringConformance):
     @pytest.fixture
-    def schedule(self, on_postgresql: ScheduleStore) -> ScheduleStore:
-        return on_postgresql
+    def schedule(self, on_postgresql: SqlLedger) -> ScheduleStore:
+        return on_postgresql.schedule
 
-
-class TestMariaDB(ScheduleConformance):
     @pytest.fixture
-    def schedule(self, on_mariadb: ScheduleStore) -> ScheduleStore:
-        return on_mariadb
+    def outbox(self, on_postgresql: SqlLedger) -> OutboxStore:
+        return on_postgresql.outbox
 
 
-class TestSQLite(ScheduleConformance):
+class TestMariaDB(StoringConformance):
     @pytest.fixture
-    def schedule(self, on_sqlite: ScheduleStore) -> ScheduleStore:
-        return on_sqlite
+    def schedule(self, on_mariadb: SqlLedger) -> ScheduleStore:
+        return on_mariadb.schedule
+
+    @pytest.fixture
+    def outbox(self, on_mariadb: SqlLedger) -> OutboxStore:
+        return on_mariadb.outbox
+
+
+class TestSQLite(StoringConformance):
+    @pytest.fixture
+    def schedule(self, on_sqlite: SqlLedger) -> ScheduleStore:
+        return on_sqlite.schedule
+
+    @pytest.fixture
+    def outbox(self, on_sqlite: SqlLedger) -> OutboxStore:
+        return on_sqlite.outbox

@@ -76,6 +76,16 @@ def sending_now(once: "EffectOnce") -> Iterator[None]:
         _collecting.reset(token)
 
 
+@contextmanager
+def recording(once: "EffectOnce", keep: Callable[[Message], None]) -> Iterator[None]:
+    """A context whose messages are given to *keep*, ready for the outbox, and sent nowhere."""
+    token = _collecting.set(Collecting(once=once, transaction=_Kept(keep), frame=current_frame()))
+    try:
+        yield
+    finally:
+        _collecting.reset(token)
+
+
 def park(once: "EffectOnce", producer: Any, name: str, send: Callable[[Recorder], Any], due: float) -> None:
     """Store a message until it is due, in a committed transaction of its own; returns when it is safe there.
 
@@ -157,6 +167,13 @@ class Outbox:
         is_async = hasattr(self._session, "sync_session")
         joined: Transaction = ledger.outbox.join(self._session, dispatch=_in_thread(dispatch) if is_async else dispatch)
         return joined
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """Messages that whoever recorded them stores."""
+
+    send: Callable[[Message], None]
 
 
 class _Alone:

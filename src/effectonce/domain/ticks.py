@@ -43,6 +43,13 @@ class TickState(IntEnum):
     SENT = 3
     SKIPPED = 4
 
+    STORED = 5
+    """Its message is committed with it, and goes out whoever lives; the schedule may not know of it yet."""
+
+
+UNMARKED: Final = frozenset({TickState.CLAIMED, TickState.STORED})
+"""States of ticks that somebody still has to do something about."""
+
 
 class Claimed(IntEnum):
     """What a store answers to a claim on a tick. The numbers are those of the scripts."""

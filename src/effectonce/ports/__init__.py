@@ -22,6 +22,7 @@ from effectonce.ports.keeping import Pruned as Pruned
 from effectonce.ports.reservations import ReservationStore
 from effectonce.ports.schedule import LeaseStore as LeaseStore
 from effectonce.ports.schedule import ScheduleStore as ScheduleStore
+from effectonce.ports.schedule import StoringTickStore as StoringTickStore
 from effectonce.ports.schedule import TickStore as TickStore
 
 
@@ -310,6 +311,11 @@ def is_transactional(store: LedgerStore) -> TypeGuard[TransactionalStore]:
 def is_scheduling(store: LedgerStore) -> TypeGuard[SchedulingLedger]:
     """Tell whether *store* can hold terms and ticks."""
     return hasattr(store, "schedule")
+
+
+def is_storing(store: TickStore) -> TypeGuard[StoringTickStore]:
+    """Tell whether ticks and their messages can commit together in *store*."""
+    return hasattr(store, "claim_and_store")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

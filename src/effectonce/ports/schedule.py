@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from effectonce.domain.outbox import Message, Stored
 from effectonce.domain.terms import Seat, Term
 from effectonce.domain.ticks import Claimed, Recorded, Tick, TickClaim
 
@@ -45,7 +46,7 @@ class TickStore(Protocol):
         ...
 
     def mark_ticks(self, ticks: Sequence[Tick]) -> None:
-        """Note that these were sent; whoever sent them may note it, also after its term."""
+        """Note that these were sent, and that their schedule knows it; whoever did that, also after its term."""
         ...
 
     def last_ticks(self, group: str, names: Sequence[str]) -> Mapping[str, Recorded]:
@@ -53,11 +54,25 @@ class TickStore(Protocol):
         ...
 
     def unmarked(self, group: str) -> Sequence[Recorded]:
-        """Ticks that were claimed and not marked, oldest first."""
+        """Ticks that were claimed or stored and not marked, oldest first."""
         ...
 
     def recent(self, *, limit: int) -> Sequence[Recorded]:
         """The latest ticks of each group, newest first; for people."""
+        ...
+
+
+class StoringTickStore(TickStore, Protocol):
+    """Where ticks are claimed in the same transaction that stores their messages."""
+
+    def claim_and_store(
+        self, term: Term, claims: Sequence[TickClaim], messages: Sequence[Sequence[Message]]
+    ) -> tuple[Sequence[Claimed], Sequence[Stored]]:
+        """Claim as `TickStore.claim_ticks` does, and store the *messages* of what is granted, in one commit.
+
+        *messages*: those of each claim, in its place. The second answer: what was stored and the caller is to send; a
+        relay sends what the caller does not. A tick whose claim is `STORED` is never granted again.
+        """
         ...
 
 

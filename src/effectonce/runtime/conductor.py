@@ -1,15 +1,13 @@
-"""The conductor: sends what is due under one term, each tick once.
+"""The conductor: lets what is due go out under one term, each tick once.
 
-For each tick: claim it at the store on condition of the term, send it, mark it. The term is looked at before every
-step, so a leader that slept sends nothing more than what it had in its hand when it fell asleep, and that under an id
-that its successor repeats.
-
-After a crash a claimed tick without a mark may have been sent or not. Whoever leads next sends it again, with the same
-id and the same key: a guarded task takes effect once. What could not be sent, because the broker is away, stays
-claimed and is tried at the next pass.
+It knows what the entries had, asks what is due, and claims it at the store on condition of the term. How a tick goes
+out is its kind's: `sending` publishes after the claim and marks, `storing` commits the message with the claim. The term
+is looked at before every step, so a leader that slept sends nothing more than what it had in its hand when it fell
+asleep, and that under an id that its successor repeats.
 """
 
 import logging
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import TypeVar
@@ -44,19 +42,15 @@ class Deposed(Exception):
     """The term is over; what was claimed and not sent is its successor's."""
 
 
-class NotSent(Exception):
-    """The broker could not be reached: the tick waits, and what follows it too."""
-
-
 class ClockWrong(Exception):
     """The store says that what this leader takes for now is in the future."""
 
 
-class Conductor:
-    """Sends the ticks of *group* under one term; not shared between threads.
+class Conductor(ABC):
+    """Lets the ticks of *group* go out under one term; not shared between threads.
 
-    *term* tells the term while it may be trusted. *find* knows the schedule's entries by name. *send* publishes one
-    tick with confirmation; NotSent leaves it to be sent again, any other error means that it cannot be sent.
+    *term* tells the term while it may be trusted. *find* knows the schedule's entries by name. *note* lets the
+    schedule know that a tick went out.
     """
 
     def __init__(
@@ -66,7 +60,7 @@ class Conductor:
         group: str,
         term: Callable[[], Term | None],
         find: Callable[[str], Planned | None],
-        send: Callable[[Planned, Tick], None],
+        note: Callable[[Tick], None],
         emit: Emit,
         since: Instant,
     ) -> None:
@@ -74,7 +68,7 @@ class Conductor:
         self._group = group
         self._term = term
         self._find = find
-        self._send = send
+        self._tell_schedule = note
         self._emit = emit
         self._since = since
         self._last: dict[str, Instant] = {}
@@ -109,24 +103,39 @@ class Conductor:
         self._mark()
         if self._in_doubt:
             self._inherit()
-        for batch in _batches(list(self._unsent.items())):
-            self._check(self._store.claim_ticks(self._standing(), [_claim_of(tick) for tick, _ in batch]))
-            self._send_all(batch)
+        for batch in batches(list(self._unsent.items())):
+            self._resume(batch)
         self._mark()
+
+    @abstractmethod
+    def _resume(self, batch: Sequence[tuple[Tick, Planned]]) -> None:
+        """Let ticks go out that were claimed already."""
+
+    @abstractmethod
+    def _take(self, claims: Iterable[TickClaim], entries: Mapping[str, Planned]) -> None:
+        """Claim ticks, and let those go out that are granted."""
 
     def _inherit(self) -> None:
         """Take over what stands claimed and unmarked: a dead leader's, or ours where the answer was lost."""
         for recorded in self._store.unmarked(self._group):
             tick = recorded.tick
             planned = self._find(tick.name)
-            if planned is None:
+            if recorded.state is TickState.STORED:
+                self._went_out(tick, planned)
+            elif planned is None:
                 self._pass_over(tick, why="its entry is gone")
             else:
                 self._unsent[tick] = planned
         self._in_doubt = False
 
+    def _went_out(self, tick: Tick, planned: Planned | None) -> None:
+        """Its message is on its way: only the schedule does not know."""
+        if planned is not None:
+            self._note(tick)
+        self._unmarked.append(tick)
+
     def _learn(self, entries: Sequence[Planned], now: Instant) -> None:
-        for batch in _batches(entries, size=_KNOWN_AT_ONCE):
+        for batch in batches(entries, size=_KNOWN_AT_ONCE):
             known = self._store.last_ticks(self._group, [entry.name for entry in batch])
             for entry in batch:
                 recorded = known.get(entry.name)
@@ -142,7 +151,7 @@ class Conductor:
     def _note_seen(self, entries: Sequence[Planned]) -> None:
         """Write down from when on the ticks of a new entry count, so that a next leader knows."""
         new = [entry for entry in entries if entry.name in self._first_time]
-        for batch in _batches(new, size=_KNOWN_AT_ONCE):
+        for batch in batches(new, size=_KNOWN_AT_ONCE):
             claims = [
                 TickClaim(
                     tick=Tick(group=self._group, name=entry.name, instant=self._last[entry.name]),
@@ -153,17 +162,6 @@ class Conductor:
             ]
             for claim, answer in zip(claims, self._claim(claims), strict=True):
                 self._took(claim, answer)
-
-    def _take(self, claims: Iterable[TickClaim], entries: Mapping[str, Planned]) -> None:
-        for batch in _batches(list(claims)):
-            granted = [
-                claim.tick
-                for claim, answer in zip(batch, self._claim(batch), strict=True)
-                if self._took(claim, answer) and claim.state is TickState.CLAIMED
-            ]
-            self._unsent.update((tick, entries[tick.name]) for tick in granted)
-            self._send_all([(tick, entries[tick.name]) for tick in granted])
-            self._mark()
 
     def _claim(self, claims: Sequence[TickClaim]) -> Sequence[Claimed]:
         crashpoints.crash_point("tick.claim.before")
@@ -181,7 +179,7 @@ class Conductor:
             self._last.pop(tick.name, None)
             self._learn_one(tick)
             return False
-        self._last[tick.name] = max(self._last[tick.name], tick.instant)
+        self._last[tick.name] = max(self._last.get(tick.name, tick.instant), tick.instant)
         if claim.missed:
             facts = {"entry": tick.name, "missed": claim.missed, "up_to": tick.text}
             self._emit(Event(name=Name.TICK_SKIPPED, facts=facts))
@@ -198,27 +196,16 @@ class Conductor:
             raise ClockWrong
         return answers
 
-    def _send_all(self, ticks: Iterable[tuple[Tick, Planned]]) -> None:
-        for tick, entry in ticks:
-            term = self._standing()
-            crashpoints.crash_point("tick.send.before")
-            try:
-                self._send(entry, tick)
-            except Deposed:
-                raise
-            except NotSent as error:
-                logger.warning("the tick %s of %s could not be sent yet: %s", tick.text, tick.name, error)
-                return
-            except Exception:
-                logger.exception("the tick %s of %s cannot be sent", tick.text, tick.name)
-                del self._unsent[tick]
-                self._pass_over(tick, why="it cannot be sent")
-                continue
-            crashpoints.crash_point("tick.send.after")
-            del self._unsent[tick]
-            self._unmarked.append(tick)
-            facts = {"entry": tick.name, "instant": tick.text}
-            self._emit(Event(name=Name.TICK_SENT, task_id=tick.task_id, fence=term.fence, facts=facts))
+    def _note(self, tick: Tick) -> None:
+        """Let the schedule know; what it cannot take in must not be the reason to send again."""
+        try:
+            self._tell_schedule(tick)
+        except Exception:
+            logger.exception("the tick %s of %s went out, and its schedule could not note it", tick.text, tick.name)
+
+    def _tell(self, tick: Tick, term: Term) -> None:
+        facts = {"entry": tick.name, "instant": tick.text}
+        self._emit(Event(name=Name.TICK_SENT, task_id=tick.task_id, fence=term.fence, facts=facts))
 
     def _mark(self) -> None:
         if self._unmarked:
@@ -238,7 +225,8 @@ class Conductor:
         return term
 
 
-def _claim_of(tick: Tick) -> TickClaim:
+def claim_of(tick: Tick) -> TickClaim:
+    """A claim on a tick that is to be sent."""
     return TickClaim(tick=tick, state=TickState.CLAIMED)
 
 
@@ -254,7 +242,8 @@ def _claims(group: str, due: Mapping[str, tuple[Planned, Due]]) -> Iterable[Tick
             )
 
 
-def _batches(items: Sequence[T], *, size: int = BATCH) -> Iterable[Sequence[T]]:
+def batches(items: Sequence[T], *, size: int = BATCH) -> Iterable[Sequence[T]]:
+    """The items, some at a time."""
     left = iter(items)
     while batch := list(islice(left, size)):
         yield batch

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from effectonce.domain.series import Instant
 from effectonce.domain.terms import Seat, Term
-from effectonce.domain.ticks import Claimed, Recorded, Tick, TickClaim, TickState
+from effectonce.domain.ticks import UNMARKED, Claimed, Recorded, Tick, TickClaim, TickState
 
 _AHEAD = 60_000_000
 
@@ -107,7 +107,7 @@ class MemorySchedule:
             for tick in ticks:
                 rows = self._ticks.get((tick.group, tick.name), _Ticks()).rows
                 standing = rows.get(tick.instant)
-                if standing is not None and standing.state is TickState.CLAIMED:
+                if standing is not None and standing.state in UNMARKED:
                     rows[tick.instant] = replace(standing, state=TickState.SENT)
 
     def last_ticks(self, group: str, names: Sequence[str]) -> Mapping[str, Recorded]:
@@ -120,8 +120,8 @@ class MemorySchedule:
         """See `ports.TickStore.unmarked`."""
         with self._lock:
             rows = [row for (where, _), ticks in self._ticks.items() if where == group for row in ticks.rows.values()]
-        claimed = [row for row in rows if row.state is TickState.CLAIMED]
-        return sorted(claimed, key=lambda row: (row.tick.instant, row.tick.name))
+        unmarked = [row for row in rows if row.state in UNMARKED]
+        return sorted(unmarked, key=lambda row: (row.tick.instant, row.tick.name))
 
     def recent(self, *, limit: int) -> Sequence[Recorded]:
         """See `ports.TickStore.recent`."""

@@ -8,7 +8,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -65,11 +65,13 @@ class Place:
     def __init__(self, fleet: Fleet, ledger: str, schedule: Mapping[str, Any], **env: str) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="beats-")
         self.folder = Path(self._folder.name)
-        self._fleet, self._urls = fleet, [(fleet.redis(), fleet.redis().fresh_url())]
+        self.broker: Any = fleet.redis()
+        self.store: Any = None
+        self._urls: list[tuple[Any, str]] = [(self.broker, self.broker.fresh_url())]
         broker = self._urls[0][1]
         if ledger in {"redis", "postgresql"}:
-            server = getattr(fleet, ledger)()
-            self._urls.append((server, server.fresh_url()))
+            self.store = getattr(fleet, ledger)()
+            self._urls.append((self.store, self.store.fresh_url()))
             ledger = self._urls[1][1]
         elif ledger == "sqlite":
             ledger = f"sqlite:///{self.folder / 'ledger.sqlite'}"
@@ -116,7 +118,7 @@ class Place:
 
     def sent(self) -> list[Sent]:
         """What is in the queue, oldest first."""
-        found: list[Any] = list(self.queue.lrange("celery", 0, -1))
+        found: list[Any] = list(self._asked(lambda: self.queue.lrange("celery", 0, -1)))
         headers = [json.loads(message)["headers"] for message in reversed(found)]
         return [
             Sent(
@@ -129,13 +131,27 @@ class Place:
         """The instants of one entry, in seconds."""
         return [sent.instant.timestamp() for sent in self.sent() if sent.entry == entry]
 
+    def _asked(self, question: Callable[[], Any]) -> Any:
+        """Ask the broker, which may just be starting."""
+        answers: list[Any] = []
+
+        def answered() -> bool:
+            try:
+                answers.append(question())
+            except redis.RedisError:
+                return False
+            return True
+
+        assert wait_until(answered, seconds=40)
+        return answers[-1]
+
     def wait_sent(self, more: int, *, entry: str = "") -> None:
         """Wait until *more* messages have come."""
         wanted = self.count(entry) + more
         self.wait(lambda: self.count(entry) >= wanted, f"{more} more are sent")
 
     def count(self, entry: str = "") -> int:
-        return len(self.instants(entry)) if entry else int(self.queue.llen("celery"))
+        return len(self.instants(entry)) if entry else int(self._asked(lambda: self.queue.llen("celery")))
 
     def wait(self, ready: Any, what: str, *, seconds: float = 40.0) -> None:
         """Wait until *ready*; fail with all logs."""

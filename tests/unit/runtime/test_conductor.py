@@ -11,7 +11,8 @@ from effectonce.domain.terms import Term
 from effectonce.domain.ticks import Claimed, Missed, Planned, Tick, TickClaim, TickState
 from effectonce.errors import LedgerUnavailable
 from effectonce.events import Event, Name
-from effectonce.runtime.conductor import BATCH, ClockWrong, Conductor, Deposed, NotSent
+from effectonce.runtime.conductor import BATCH, ClockWrong, Conductor, Deposed
+from effectonce.runtime.sending import NotSent, SendingConductor
 from effectonce.stores.memory_schedule import MemorySchedule
 from tests.unit.runtime.test_elector import Time
 
@@ -43,6 +44,7 @@ class Stage:
     time: Time = field(default_factory=Time)
     sent: list[tuple[str, int]] = field(default_factory=list)
     ids: list[str] = field(default_factory=list)
+    noted: list[Tick] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     broken: type[Exception] | None = None
     trusted: bool = True
@@ -58,12 +60,13 @@ class Stage:
         term = self.store.win("beat", holder=secrets.token_bytes(16), who="here", length=10_000)
         assert term is not None
         self.term = term
-        return Conductor(
+        return SendingConductor(
             self.store,
             group="beat",
             term=lambda: term if self.trusted else None,
             find=self.known.get,
             send=self.send,
+            note=self.noted.append,
             emit=self.events.append,
             since=self.now,
         )

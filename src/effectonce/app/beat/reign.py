@@ -12,13 +12,17 @@ from celery.utils.imports import load_extension_class_names, symbol_by_name
 from kombu.exceptions import OperationalError
 
 from effectonce.app.beat.book import Book, Later, message_options
+from effectonce.app.sending import recording
+from effectonce.domain.outbox import Message
 from effectonce.domain.series import SECOND, Instant
 from effectonce.domain.terms import Term
 from effectonce.domain.ticks import Missed, Planned, Tick
 from effectonce.observers import log
-from effectonce.ports import TickStore
+from effectonce.ports import TickStore, is_storing
 from effectonce.runtime.agenda import Agenda
-from effectonce.runtime.conductor import Conductor, Deposed, NotSent
+from effectonce.runtime.conductor import Conductor, Deposed
+from effectonce.runtime.sending import NotSent, SendingConductor
+from effectonce.runtime.storing import StoringConductor
 
 _RETRY: Final = 0.5
 """Seconds until what the broker did not take is tried again."""
@@ -40,16 +44,27 @@ class Reign:
         self.book = book
         self._once = once
         self._agenda = Agenda()
-        self._conductor = Conductor(
-            store,
-            group=term.name,
-            term=lambda: term if self._trusted() else None,
-            find=book.find,
-            send=self._send,
-            emit=log,
-            since=wall_clock(),
-        )
+        self._conductor = self._conducting(store)
         self._unsent_since: float | None = None
+
+    def _conducting(self, store: TickStore) -> Conductor:
+        """Ticks and their messages commit together where terms, ticks and the outbox are in one database."""
+        under: dict[str, Any] = {
+            "group": self.term.name,
+            "term": lambda: self.term if self._trusted() else None,
+            "find": self.book.find,
+            "note": self.book.advance,
+            "emit": log,
+            "since": wall_clock(),
+        }
+        if is_storing(store) and self._once.settings.leases is None:
+            return StoringConductor(store, record=self._record, depart=self._once.dispatcher.dispatch, **under)
+        return SendingConductor(store, send=self._send, **under)
+
+    @property
+    def stores_messages(self) -> bool:
+        """Whether its messages go through the outbox."""
+        return isinstance(self._conductor, StoringConductor)
 
     def play(self) -> float:
         """Send what is due; answers the seconds until there may be more."""
@@ -105,11 +120,9 @@ class Reign:
         return min(rest, _RETRY) if self._conductor.has_unsent else rest
 
     def _send(self, planned: Planned, tick: Tick) -> None:
-        """Publish with confirmation, through the scheduler's own ``apply_async``, and have it note the run."""
-        entry = self.book.entry(planned.name)
+        """Publish with confirmation, through the scheduler's own ``apply_async``."""
         confirmed = self._once.confirmed
-        sent = copy_of(entry)
-        sent.options = {**message_options(entry, tick), **confirmed.options}
+        sent = self._addressed(planned, tick, **confirmed.options)
         try:
             with confirmed.acquire() as producer:
                 self.book.inner.apply_async(sent, producer=_Trusted(producer, self._trusted), advance=False)
@@ -119,7 +132,21 @@ class Reign:
             if _is_away(error):
                 raise NotSent(repr(error.__context__ or error)) from error
             raise
-        self.book.advance(tick)
+
+    def _record(self, planned: Planned, tick: Tick) -> list[Message]:
+        """What the scheduler's ``apply_async`` would publish; it goes nowhere."""
+        messages: list[Message] = []
+        sent = self._addressed(planned, tick)
+        with recording(self._once, messages.append), self._once.app.producer_or_acquire() as producer:
+            self.book.inner.apply_async(sent, producer=producer, advance=False)
+        return messages
+
+    def _addressed(self, planned: Planned, tick: Tick, **options: Any) -> Any:
+        """A copy of the entry that is sent with the id and the headers of its tick."""
+        entry = self.book.entry(planned.name)
+        sent = copy_of(entry)
+        sent.options = {**message_options(entry, tick), **options}
+        return sent
 
 
 class _Trusted:

@@ -18,11 +18,15 @@ from effectonce.observers import log
 from effectonce.ports import ScheduleStore, is_scheduling
 from effectonce.runtime.conductor import ClockWrong, Deposed
 from effectonce.runtime.elector import Elector
+from effectonce.runtime.loop import Loop
 
 logger = logging.getLogger("effectonce")
 
 _LOOKS: Final = 10
 """How often a lease a standby, or a leader whose store is away, looks again."""
+
+_RELAY_EVERY: Final = 1.0
+"""Seconds between two looks of the leader into the outbox."""
 
 
 class OnceScheduler(beat.Scheduler):
@@ -44,6 +48,7 @@ class OnceScheduler(beat.Scheduler):
         self._length: float = settings.beat_lease_seconds
         self._reign: Reign | None = None
         self._elector: Elector | None = None
+        self._relay: Loop | None = None
         if not lazy:
             store_of(self._once)
             scheduler_class(settings.beat_scheduler)
@@ -102,7 +107,17 @@ class OnceScheduler(beat.Scheduler):
             settings = self._once.settings
             book = open_book(self.app, settings.beat_scheduler, missed=self._missed, options=self._options)
             self._reign = Reign(self._once, book, store_of(self._once), term=term, trusted=lambda: elector.term)
+            if self._reign.stores_messages:
+                self._start_relay(elector)
         return self._reign
+
+    def _start_relay(self, elector: Elector) -> None:
+        """Send, while we lead, what is left in the outbox: there may be no worker that does."""
+        if self._relay is not None or not self._once.settings.relay:
+            return
+        relay = self._once.relay()
+        self._relay = Loop("relay", lambda: elector.term is not None and relay.relay() > 0, interval=_RELAY_EVERY)
+        self._relay.start()
 
     def sync(self) -> None:
         """Let the wrapped scheduler save what it knows, while we lead."""
@@ -114,6 +129,9 @@ class OnceScheduler(beat.Scheduler):
         """Save and close the schedule, then let another lead; it may be called twice."""
         reign, self._reign = self._reign, None
         elector, self._elector = self._elector, None
+        if self._relay is not None:
+            self._relay.stop()
+            self._relay = None
         try:
             if reign is not None:
                 leads = elector is not None and elector.term is reign.term

@@ -68,7 +68,8 @@ class SqlLedger(StepRecords, Keeping, SqlReservations):
     @cached_property
     def schedule(self) -> SqlSchedule:
         """Terms and ticks, in the same database."""
-        return SqlSchedule(self.source, schema=self._tables.metadata.schema, create=self._create)
+        schema = self._tables.metadata.schema
+        return SqlSchedule(self.source, schema=schema, create=self._create, outbox=lambda: self.outbox)
 
     @property
     def outbox(self) -> SqlOutbox:

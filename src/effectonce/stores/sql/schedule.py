@@ -2,7 +2,8 @@
 
 A claim is one short transaction for all its ticks. Each row is inserted on condition that the term stands, by the
 database's clock, and that its entry has had nothing as late; a unique index lets one of two through that do so in the
-same moment. A claimed row is marked when its message is confirmed.
+same moment. The messages of ticks go into the outbox in the transaction that claims them: there is no tick without its
+message, and no message without its tick. A row is marked when the schedule knows of it, too.
 
 A process may be stopped at any instant, and must not hold a lock then that its successor needs. So every other
 statement commits by itself, at the server, and the transaction of a claim is cut off by the server when its leader has
@@ -13,10 +14,11 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from hashlib import blake2b
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from sqlalchemy import Connection, bindparam, select
 
+from effectonce.domain.outbox import Message, Stored
 from effectonce.domain.terms import Seat, Term
 from effectonce.domain.ticks import Claimed, Recorded, Tick, TickClaim, TickState
 from effectonce.stores.sql.dialects import MICROS
@@ -26,6 +28,9 @@ from effectonce.stores.sql.rows import micros
 from effectonce.stores.sql.schedule_statements import KEPT, ScheduleStatements
 from effectonce.stores.sql.source import Source
 from effectonce.stores.sql.transactions import ShortTransactions
+
+if TYPE_CHECKING:
+    from effectonce.stores.sql.outbox import SqlOutbox
 
 T = TypeVar("T")
 
@@ -37,10 +42,11 @@ _PATIENCE: Final = 10_000
 
 
 class SqlSchedule(ShortTransactions):
-    """A `ports.ScheduleStore` on the tables and the engine of a SQL ledger."""
+    """A `ports.ScheduleStore` on the tables and the engine of a SQL ledger, with its *outbox* beside it."""
 
-    def __init__(self, source: Source, *, schema: str | None, create: bool) -> None:
+    def __init__(self, source: Source, *, schema: str | None, create: bool, outbox: "Callable[[], SqlOutbox]") -> None:
         super().__init__(source, schema=schema, create=create)
+        self._outbox = outbox
         self._since_trim: Counter[bytes] = Counter()
         self._patience = _PATIENCE
 
@@ -96,6 +102,25 @@ class SqlSchedule(ShortTransactions):
         if not claims:
             return []
         return self._settled(lambda connection: self._claim_on(connection, term, claims))
+
+    def claim_and_store(
+        self, term: Term, claims: Sequence[TickClaim], messages: Sequence[Sequence[Message]]
+    ) -> tuple[Sequence[Claimed], Sequence[Stored]]:
+        """See `ports.StoringTickStore.claim_and_store`."""
+        outbox = self._outbox()
+        _ = outbox.statements
+
+        def step(connection: Connection) -> tuple[list[Claimed], list[Stored]]:
+            answers = self._claim_on(connection, term, claims)
+            granted = [
+                message
+                for answer, of_claim in zip(answers, messages, strict=True)
+                if answer is Claimed.GRANTED
+                for message in of_claim
+            ]
+            return answers, outbox.store_on(connection, granted) if granted else []
+
+        return self._settled(step) if claims else ([], [])
 
     def _claim_on(self, connection: Connection, term: Term, claims: Sequence[TickClaim]) -> list[Claimed]:
         held = _held(term)

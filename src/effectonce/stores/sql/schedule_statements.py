@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from sqlalchemy import Table, text
 
-from effectonce.domain.ticks import TickState
+from effectonce.domain.ticks import UNMARKED, TickState
 
 TERM_COLUMNS: Final = "digest, name, fence, holder, who, since, ends"
 TICK_COLUMNS: Final = "entry, instant, state, fence, at, missed, following, term, name"
@@ -18,6 +18,7 @@ KEPT: Final = 20
 """Ticks of an entry that are kept, the last one among them."""
 
 CLAIMED, SENT = int(TickState.CLAIMED), int(TickState.SENT)
+_UNMARKED: Final = f"({', '.join(str(int(state)) for state in sorted(UNMARKED))})"
 
 
 class ScheduleStatements:
@@ -79,18 +80,19 @@ class ScheduleStatements:
         self.why = text(f"select case when not {stands} then 3 when :instant > {clock} + :ahead then 2 else 0 end")
         # Row locks; the index of instants.
         self.trim = text(
-            f"delete from {ticks} where entry = :entry and state <> {CLAIMED} and instant < (select min(instant) from "
-            f"(select instant from {ticks} where entry = :entry order by instant desc limit {KEPT}) newest)"
+            f"delete from {ticks} where entry = :entry and state not in {_UNMARKED} and instant < "
+            f"(select min(instant) from (select instant from {ticks} where entry = :entry "
+            f"order by instant desc limit {KEPT}) newest)"
         )
         # The row's lock; the index of instants.
         self.mark = text(
-            f"update {ticks} set state = {SENT} where entry = :entry and instant = :instant and state = {CLAIMED}"
+            f"update {ticks} set state = {SENT} where entry = :entry and instant = :instant and state in {_UNMARKED}"
         )
 
     def _add_looking(self, terms: str, ticks: str, clock: str) -> None:
         # No lock; the index of unmarked ticks.
         self.unmarked = text(
-            f"select {TICK_COLUMNS} from {ticks} where state = {CLAIMED} and term = :term order by instant, name"
+            f"select {TICK_COLUMNS} from {ticks} where state in {_UNMARKED} and term = :term order by instant, name"
         )
         # No lock; the index of instants.
         self.last = text(f"select {TICK_COLUMNS} from {ticks} t where entry = :entry order by instant desc limit 1")

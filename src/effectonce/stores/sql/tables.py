@@ -179,8 +179,8 @@ def _ticks(metadata: MetaData) -> Table:
         Index("effectonce_ticks_once", "entry", "instant", unique=True),
         **ROWS_WITH_LOCKS,
     )
-    claimed = text("state = 2")
-    Index("effectonce_unmarked", ticks.c.term, ticks.c.state, postgresql_where=claimed, sqlite_where=claimed)
+    unmarked = text("state in (2, 5)")
+    Index("effectonce_unmarked", ticks.c.term, ticks.c.state, postgresql_where=unmarked, sqlite_where=unmarked)
     return ticks
 
 

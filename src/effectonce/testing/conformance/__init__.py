@@ -46,6 +46,7 @@ _RULES = (
     "settling",
     "steps",
     "terms",
+    "storing",
     "ticking",
     "keeping",
 )
@@ -64,10 +65,11 @@ from effectonce.testing.conformance.rescuing import Rescuing  # noqa: E402
 from effectonce.testing.conformance.reserving import Reserving  # noqa: E402
 from effectonce.testing.conformance.settling import Settling  # noqa: E402
 from effectonce.testing.conformance.steps import Steps  # noqa: E402
+from effectonce.testing.conformance.storing import StoringTicks  # noqa: E402
 from effectonce.testing.conformance.terms import Terms  # noqa: E402
 from effectonce.testing.conformance.ticking import Ticks  # noqa: E402
 
-__all__ = ["LedgerConformance", "OutboxConformance", "ScheduleConformance"]
+__all__ = ["LedgerConformance", "OutboxConformance", "ScheduleConformance", "StoringConformance"]
 
 
 class LedgerConformance(
@@ -78,3 +80,7 @@ class LedgerConformance(
 
 class ScheduleConformance(Terms, Ticks):
     """All rules of a store of terms and ticks (`effectonce.ports.ScheduleStore`); its fixture is ``schedule``."""
+
+
+class StoringConformance(ScheduleConformance, StoringTicks):
+    """The same for a store with an outbox beside it (`effectonce.ports.StoringTickStore`); its fixture: ``outbox``."""
