@@ -23,6 +23,7 @@ _LEVELS: Final = {
     Name.EFFECT_DEFERRED: logging.INFO,
     Name.EFFECT_SKIPPED: logging.INFO,
     Name.EFFECT_SENT_BEFORE: logging.INFO,
+    Name.EFFECT_OBSERVED: logging.INFO,
     Name.LEDGER_FOUND: logging.INFO,
     Name.TERM_WON: logging.INFO,
     Name.TICK_SENT: logging.INFO,

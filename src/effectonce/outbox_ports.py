@@ -34,6 +34,13 @@ class OutboxStore(Protocol):
         """
         ...
 
+    def forgo(self) -> None:
+        """From now on store nothing in this process: what was to be stored is answered, and sent after the commit.
+
+        A message that its broker does not take then is lost, as without an outbox.
+        """
+        ...
+
     def store(self, messages: Sequence[Message], *, effect: bytes | None = None) -> Sequence[Stored]:
         """Store messages in a transaction of their own, all or none; answers those that the caller is to send."""
         ...

@@ -103,11 +103,8 @@ def _namespace(value: Any) -> str | None:
 
 
 def _mode(value: Any) -> str | None:
-    if value == "enforce":
-        return None
-    if value in {"observe", "off"}:
-        return f"= {value!r} is not there yet in this version; use 'enforce'"
-    return f"must be 'enforce', not {value!r}"
+    fine = value in {"enforce", "observe", "off"}
+    return None if fine else f"must be 'enforce', 'observe' or 'off', not {value!r}"
 
 
 def _far_eta(value: Any) -> str | None:

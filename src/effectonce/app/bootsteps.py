@@ -13,7 +13,8 @@ from celery.concurrency import get_implementation
 from celery.utils.log import get_logger
 
 from effectonce.app.visibility import KeepsVisibility
-from effectonce.domain.policies import Policy, Transactional
+from effectonce.domain.modes import Mode
+from effectonce.domain.policies import SET_BY_US, Policy, Transactional
 from effectonce.errors import LedgerUnsuitable, SettingsInvalid
 from effectonce.observers import log
 from effectonce.ports import LedgerStore, is_transactional
@@ -42,6 +43,23 @@ def guarded_tasks(app: Any) -> list[Any]:
     return [task for task in app.tasks.values() if isinstance(getattr(task, "once", None), Policy)]
 
 
+def enforces(app: Any) -> bool:
+    """Whether a task of *app* carries a policy that is enforced here."""
+    return any(mode_of(task) is Mode.ENFORCE for task in guarded_tasks(app))
+
+
+def records(app: Any) -> bool:
+    """Whether a task of *app* carries a policy that writes to the ledger here."""
+    return any(mode_of(task) is not Mode.OFF for task in guarded_tasks(app))
+
+
+def mode_of(task: Any) -> Mode:
+    """How far a guarded task's policy acts."""
+    guard = task.app.effectonce.guard_of(task)
+    found: Mode = guard.mode
+    return found
+
+
 class Checked(bootsteps.Step):
     """Reads the settings when the worker is made, and says what the ledger cannot serve."""
 
@@ -55,14 +73,21 @@ class Checked(bootsteps.Step):
         """Read and check; what is raised here stops the start of the worker."""
         once, conf = parent.app.effectonce, parent.app.conf
         _ = once.settings
+        for task in guarded_tasks(parent.app):
+            if mode_of(task) is not Mode.ENFORCE:
+                _take_back_acknowledgement(task, conf)
+        if not records(parent.app):
+            return
         _check_pool(parent.pool_cls, once.stores)
-        if conf.worker_deduplicate_successful_tasks:
+        if conf.worker_deduplicate_successful_tasks and enforces(parent.app):
             fault = (
                 "worker_deduplicate_successful_tasks hangs chords whose worker died (celery 5.7); "
                 "guarded tasks do not need it: switch it off"
             )
             raise SettingsInvalid(faults=[fault])
         for task in guarded_tasks(parent.app):
+            if mode_of(task) is not Mode.ENFORCE:
+                continue
             if isinstance(task.once, Transactional) and not is_transactional(once.ledger):
                 facts = {"ledger": once.ledger.name, "policy": "Transactional", "task": task.name}
                 logger.error("%s", LedgerUnsuitable(**facts, reason="it is not a SQL database"))
@@ -80,6 +105,13 @@ def _check_pool(pool: type, stores: Sequence[LedgerStore]) -> None:
         raise SettingsInvalid(faults=[fault])
 
 
+def _take_back_acknowledgement(task: Any, conf: Any) -> None:
+    """Acknowledge as without a policy: what its policy set before anybody knew the mode is undone."""
+    configured = {"acks_late": conf.task_acks_late, "reject_on_worker_lost": conf.task_reject_on_worker_lost}
+    for option in getattr(type(task), SET_BY_US, ()):
+        setattr(task, option, configured[option])
+
+
 class Rescues(bootsteps.StartStopStep):
     """Runs the rescuer twice a lease."""
 
@@ -91,8 +123,8 @@ class Rescues(bootsteps.StartStopStep):
         self._loop: Loop | None = None
 
     def include_if(self, parent: Any) -> bool:
-        """Only where there is something to guard."""
-        return bool(guarded_tasks(parent.app))
+        """Only where something is written down."""
+        return records(parent.app)
 
     def start(self, parent: Any) -> None:
         """Start the loop; a restart of the blueprint finds it running."""
@@ -134,8 +166,8 @@ class Watches(bootsteps.StartStopStep):
         self._paused = False
 
     def include_if(self, parent: Any) -> bool:
-        """Only where there is something to guard."""
-        return bool(guarded_tasks(parent.app))
+        """Only where nothing may run without the ledger."""
+        return enforces(parent.app)
 
     def start(self, parent: Any) -> None:
         """Start the loop; a restart of the blueprint finds it running."""

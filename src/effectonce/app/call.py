@@ -20,14 +20,17 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from celery.app.task import Context
 from celery.exceptions import Ignore, Reject, Retry, SoftTimeLimitExceeded
 from kombu.exceptions import EncodeError
 
 from effectonce.app import endings, unique
 from effectonce.app.frames import Frame, current_frame, within
 from effectonce.app.guard import Guard
+from effectonce.app.overdue import is_late
 from effectonce.app.requests import read_delivery
+from effectonce.app.too_late import hold_if_forgotten
+from effectonce.app.unguarded import open_door
+from effectonce.domain.modes import Mode
 from effectonce.errors import CommitUncertain, EffectBusy, KeyMissing, LedgerUnavailable
 from effectonce.runtime.leased import LeasedAttempt
 from effectonce.runtime.signals import Away, Fenced, Raised, Refusal, Remembered, Signal, Undecided
@@ -35,8 +38,11 @@ from effectonce.runtime.signals import Away, Fenced, Raised, Refusal, Remembered
 
 def outer_door(guard: Guard, task: Any, plain: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     """Carry out one guarded call: *plain* is the class's own ``__call__``."""
+    mode = guard.mode
+    if mode is not Mode.ENFORCE:
+        return open_door(guard, mode, task, plain, (args, kwargs))
     outer = current_frame()
-    request = _request_of(task, outer)
+    request = guard.request_of(task, outer)
     try:
         frame = guard.frame(task, request, args, kwargs, outer)
     except KeyMissing:
@@ -48,6 +54,8 @@ def outer_door(guard: Guard, task: Any, plain: Callable[..., Any], args: Any, kw
     _refuse_own_key(frame)
     with within(frame):
         try:
+            if is_late(frame):
+                hold_if_forgotten(frame)
             result = _go(frame, plain, args, kwargs)
         except Exception as error:
             unique.ended(frame, error)
@@ -56,16 +64,6 @@ def outer_door(guard: Guard, task: Any, plain: Callable[..., Any], args: Any, kw
             frame.attempt.close()
     unique.ended(frame, None)
     return result
-
-
-def _request_of(task: Any, outer: Frame | None) -> Any:
-    """The request of this call; a body that calls its own task directly still sees the message's on the stack."""
-    request, frame = task.request, outer
-    while frame is not None:
-        if frame.request is request:
-            return Context()
-        frame = frame.outer
-    return request
 
 
 def _refuse_own_key(frame: Frame) -> None:

@@ -14,17 +14,19 @@ from celery.local import Proxy
 
 from effectonce.app.frames import Frame, current_frame
 from effectonce.app.steps import StepOptions, checked_options
+from effectonce.domain.policies import Transactional
 from effectonce.domain.steps import OnUnknown
 from effectonce.errors import NotInstalled, OutsideEffect
-from effectonce.ports import Work
 from effectonce.runtime.leased import LeasedAttempt
 from effectonce.runtime.transactional import TransactionalAttempt
+from effectonce.runtime.unguarded import UnguardedAttempt
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
     from sqlalchemy.orm import Session
 
     from effectonce.app.sending import Outbox
+    from effectonce.ports import Work
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -91,7 +93,7 @@ class Effect:
         fence in the same transaction; raises FenceRefused, with nothing committed, when another attempt has the effect.
         """
         attempt = self._frame.attempt
-        if not isinstance(attempt, LeasedAttempt):
+        if not isinstance(attempt, (LeasedAttempt, UnguardedAttempt)):
             raise OutsideEffect(face="effect.transaction()")
         return attempt.transaction()
 
@@ -112,9 +114,12 @@ def current_effect() -> Effect:
     return Effect(_entered("effect"))
 
 
-def current_work(face: str) -> Work:
+def current_work(face: str) -> "Work | UnguardedAttempt":
     """The transaction of the body that this thread is in."""
-    attempt = _entered(face).attempt
+    frame = _entered(face)
+    attempt = frame.attempt
+    if isinstance(attempt, UnguardedAttempt) and isinstance(frame.guard.policy, Transactional):
+        return attempt
     if isinstance(attempt, TransactionalAttempt) and attempt.work is not None:
         return attempt.work
     raise OutsideEffect(face=face)

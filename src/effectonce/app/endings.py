@@ -93,7 +93,7 @@ def unknown(frame: Frame, signal: Undecided) -> NoReturn:
         frame.guard.once.ledger.hold(claim.digest, held_message(frame.task, frame.request))
     except LedgerUnavailable as error:
         away(frame, error)
-    _show_held(frame, State.UNKNOWN)
+    show_held(frame, State.UNKNOWN)
 
 
 def _send_rest(frame: Frame, *, at_once: bool) -> None:
@@ -316,7 +316,7 @@ def _poison(frame: Frame, entry: Entry) -> NoReturn:
     if not poisoned:
         _busy_again(frame, Busy(wait=None, own=True), why="busy")
     frame.guard.happened(frame, Name.EFFECT_POISONED, deaths=entry.deaths + 1)
-    _show_held(frame, State.POISONED)
+    show_held(frame, State.POISONED)
 
 
 def _hold(frame: Frame, entry: Entry) -> NoReturn:
@@ -326,10 +326,11 @@ def _hold(frame: Frame, entry: Entry) -> NoReturn:
         frame.guard.ledger.hold(entry.digest, held_message(frame.task, frame.request))
     except LedgerUnavailable as error:
         away(frame, error)
-    _show_held(frame, entry.state)
+    show_held(frame, entry.state)
 
 
-def _show_held(frame: Frame, state: State) -> NoReturn:
+def show_held(frame: Frame, state: State) -> NoReturn:
+    """End a delivery whose message is kept with its effect."""
     frame.comes_again = True
     if not ignores_result(frame.task, frame.request):
         facts = {"key": frame.claim.key, "held": state.name.lower()}

@@ -4,12 +4,13 @@ import os
 import random
 import threading
 from collections.abc import Mapping
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from effectonce.app.annotations import Annotations, give_doors
 from effectonce.app.bootsteps import add_steps
 from effectonce.app.brokers import visibility_timeout
+from effectonce.app.bypass import bypassing
 from effectonce.app.canvas import refuse_keys_on_wholes
 from effectonce.app.copies import Confirmed
 from effectonce.app.current import Effect, current_connection, current_effect, current_session
@@ -27,13 +28,14 @@ from effectonce.app.sending import Outbox
 from effectonce.app.unique import tell_of_first_sends
 from effectonce.domain.deferral import CAP, away_delay
 from effectonce.domain.deliveries import Delivery
+from effectonce.domain.modes import Mode
 from effectonce.domain.policies import Exclusive, Natural, Policy, Unique
 from effectonce.errors import OutboxUnsuitable, SettingsInvalid
 from effectonce.observers import log
 from effectonce.outbox_ports import OutboxStore
 from effectonce.ports import LedgerStore, is_transactional
 from effectonce.runtime.keeper import Keeper
-from effectonce.runtime.relay import Dispatcher, Relay
+from effectonce.runtime.relay import Dispatcher, Relay, Straight
 from effectonce.settings import NO_LEDGER, PREFIX, Settings, read_settings, unknown_settings
 
 if TYPE_CHECKING:
@@ -69,7 +71,7 @@ class EffectOnce:
         self._lock = threading.RLock()
         self._opened: dict[str, LedgerStore] = {}
         self._keepers: dict[LedgerStore, Keeper] = {}
-        self._dispatcher: Dispatcher | None = None
+        self._dispatcher: Dispatcher | Straight | None = None
 
     def init_app(self, app: Any) -> None:
         """Guard this app's tasks, those that are defined already too.
@@ -114,8 +116,27 @@ class EffectOnce:
         """Whether there is a task with entries in a ledger; where there is no task yet, there may be one."""
         elsewhere = (Natural, Exclusive, Unique) if given.get("leases") else Natural
         tasks = self.app._tasks.values()  # noqa: SLF001 - `tasks` would finalize the app; listed in test_celery_names
-        policies = [policy for policy in (getattr(task, "once", None) for task in tasks) if isinstance(policy, Policy)]
-        return not policies or not all(isinstance(policy, elsewhere) for policy in policies)
+        found = [policy for policy in (getattr(task, "once", None) for task in tasks) if isinstance(policy, Policy)]
+        if given.get("mode") == Mode.OFF.value:
+            return False
+        policies = [policy for policy in found if policy.mode != Mode.OFF.value]
+        return not found or not all(isinstance(policy, elsewhere) for policy in policies)
+
+    @property
+    def mode(self) -> Mode:
+        """How far the app's policies act, unless one says otherwise; all the way where the settings are bad."""
+        try:
+            return Mode(self.settings.mode)
+        except SettingsInvalid:
+            return Mode.ENFORCE
+
+    def bypassed(self, *, session: Any = None) -> AbstractContextManager[None]:
+        """A context for unit tests: in this thread, calls of guarded tasks run their bodies and ask no store.
+
+        *session* is what a body gets as ``once.session``; its commit stays the test's. The effect has its key, its
+        idempotency keys and its steps; messages go out at once, as without this library.
+        """
+        return bypassing(self, session)
 
     @property
     def ledger(self) -> LedgerStore:
@@ -162,6 +183,7 @@ class EffectOnce:
                     create_schema=settings.create_schema,
                     context=self._context,
                 )
+                _forgo(self._opened[setting], self.mode)
             return self._opened[setting]
 
     @property
@@ -170,10 +192,11 @@ class EffectOnce:
         return KombuBroker(self.confirmed)
 
     @property
-    def dispatcher(self) -> Dispatcher:
+    def dispatcher(self) -> Dispatcher | Straight:
         """What sends this process's committed messages."""
         if self._dispatcher is None:
-            self._dispatcher = Dispatcher(self.outbox_store, self.broker, emit=log)
+            off = self.mode is Mode.OFF
+            self._dispatcher = Straight(self.broker) if off else Dispatcher(self.outbox_store, self.broker, emit=log)
         return self._dispatcher
 
     def relay(self) -> Relay:
@@ -250,6 +273,12 @@ class EffectOnce:
         """Seconds until a delivery looks again whose ledger could not be asked."""
         jitter = random.random()  # noqa: S311 - jitter, not a secret
         return away_delay(deferrals=delivery.deferrals, jitter=jitter, cap=self.longest_delay)
+
+
+def _forgo(ledger: LedgerStore, mode: Mode) -> None:
+    """An app whose policies are off leaves nothing behind in its ledger, so that it can be taken away."""
+    if mode is Mode.OFF and is_transactional(ledger):
+        ledger.outbox.forgo()
 
 
 def _celery_of(app: Any) -> Any:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from effectonce.app.brokers import visibility_timeout
 from effectonce.app.etas import eta_of
+from effectonce.domain.modes import Mode
 from effectonce.domain.visibility import is_far
 from effectonce.errors import EtaTooFar, SettingsInvalid
 
@@ -35,7 +36,7 @@ class FarEtas:
         Answers the instant until which it is to be parked, in seconds since the epoch; None: it is sent now.
         """
         eta = _eta(message)
-        if eta is None:
+        if eta is None or self._once.mode is Mode.OFF:
             return None
         timeout = visibility_timeout(self._once.app)
         seconds = eta - time.time()
@@ -55,7 +56,7 @@ class FarEtas:
     def _said(self) -> str:
         """Read the setting; a sender whose settings cannot be used only warns, as its workers report the faults."""
         try:
-            return self._once.settings.far_eta
+            return self._once.settings.far_eta if self._once.mode is Mode.ENFORCE else "warn"
         except SettingsInvalid:
             return "warn"
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from effectonce.runtime.leased import LeasedAttempt
     from effectonce.runtime.natural import NaturalAttempt
     from effectonce.runtime.transactional import TransactionalAttempt
+    from effectonce.runtime.unguarded import UnguardedAttempt
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -38,7 +39,7 @@ class Frame:
     claim: Claim
     delivery: Delivery
     outer: Optional["Frame"]
-    attempt: "LeasedAttempt | TransactionalAttempt | NaturalAttempt" = field(init=False)
+    attempt: "LeasedAttempt | TransactionalAttempt | NaturalAttempt | UnguardedAttempt" = field(init=False)
     begun: bool = False
     entered: bool = False
     retry: Callable[[], None] | None = None

@@ -2,18 +2,24 @@
 
 import inspect
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from celery._state import get_current_task
+from celery.app.task import Context
 from celery.exceptions import Ignore, TaskPredicate
 
 from effectonce.app import requests
+from effectonce.app.bypass import bypass_of
 from effectonce.app.encoding import encode_failure, encode_result
 from effectonce.app.frames import Frame
+from effectonce.app.overdue import is_late
 from effectonce.app.steps import step_plan
 from effectonce.domain.claims import Claim
 from effectonce.domain.deliveries import Delivery
+from effectonce.domain.fingerprints import NOT_TAKEN, Fingerprint
 from effectonce.domain.keys import Key, KeySource
+from effectonce.domain.modes import Mode
 from effectonce.domain.policies import UNSET, Exclusive, Leased, Natural, Policy, Transactional, Unique
 from effectonce.errors import KeyInvalid, LedgerUnsuitable
 from effectonce.events import Name
@@ -62,6 +68,16 @@ class Guard:
         """Where the entries of this task live."""
         return self.once.leases if isinstance(self.policy, (Exclusive, Unique)) else self.once.ledger
 
+    @staticmethod
+    def request_of(task: Any, outer: Frame | None) -> Any:
+        """The request of this call; a body that calls its own task still sees the message's on the stack."""
+        request, frame = task.request, outer
+        while frame is not None:
+            if frame.request is request:
+                return Context()
+            frame = frame.outer
+        return request
+
     def check_key_at_call(self) -> None:
         """Raise KeyInvalid when a call may not bring a key because the task names its own."""
         if self.policy.key is not None and not self.policy.key_at_call:
@@ -77,6 +93,27 @@ class Guard:
             kind = type(self.policy).__name__
             reason = f"an {kind} body runs every time; a generation of its own would run beside it"
             raise KeyInvalid(task=self.task_name, part="effect_again", reason=reason)
+
+    @property
+    def mode(self) -> Mode:
+        """How far the policy acts now; all the way where the settings cannot be read, so that it says why not."""
+        if bypass_of(self.once) is not None:
+            return Mode.OFF
+        own = self.policy.mode
+        return self.once.mode if own is UNSET else Mode(own)
+
+    @property
+    def no_fingerprint(self) -> Fingerprint:
+        """That of a call whose arguments are not compared."""
+        return NOT_TAKEN
+
+    def fingerprint_of(self, args: Any, kwargs: Any) -> Fingerprint:
+        """The fingerprint of this call's arguments."""
+        return self._source.fingerprint(args, kwargs)
+
+    def key_of_message(self, message_id: str) -> Key:
+        """A name for a call that has none: no other call has it."""
+        return self._source.key_of_message(message_id)
 
     def key_of(self, task: Any, request: Any, args: Any, kwargs: Any) -> Key:
         """The key of this call, from its arguments and the headers of its message."""
@@ -97,10 +134,17 @@ class Guard:
 
     def frame(self, task: Any, request: Any, args: Any, kwargs: Any, outer: Frame | None) -> Frame:
         """Set out on one attempt; raises KeyInvalid or KeyMissing when the call names no effect."""
-        delivery = requests.read_delivery(task, request)
         key = self.key_of(task, request, args, kwargs)
-        fingerprint = self._source.fingerprint(args, kwargs)
-        frame = Frame(
+        frame = self.bare_frame(task, request, key, self.fingerprint_of(args, kwargs), outer)
+        if is_late(frame):  # its claim is committed first, and what dies with it is for a person to judge
+            frame.delivery, frame.claim = replace(frame.delivery, flagged=True), replace(frame.claim, holds=True)
+        frame.attempt = self._attempt(frame)
+        return frame
+
+    def bare_frame(self, task: Any, request: Any, key: Key, fingerprint: Fingerprint, outer: Frame | None) -> Frame:
+        """A call of this key, without an attempt yet."""
+        delivery = requests.read_delivery(task, request)
+        return Frame(
             task=task,
             request=request,
             guard=self,
@@ -110,8 +154,6 @@ class Guard:
             delivery=delivery,
             outer=outer,
         )
-        frame.attempt = self._attempt(frame)
-        return frame
 
     def _claim(self, task: Any, request: Any, key: Key, delivery: Delivery, fingerprint: bytes) -> Claim:
         settings, policy = self.once.settings, self.policy
@@ -133,7 +175,7 @@ class Guard:
         )
 
     def _attempt(self, frame: Frame) -> LeasedAttempt | TransactionalAttempt | NaturalAttempt:
-        plan = self._plan(frame)
+        plan = self.plan(frame)
         if self.may_run_twice:
             return NaturalAttempt(plan)
         ledger = self.ledger
@@ -152,7 +194,8 @@ class Guard:
             return None
         return outer.attempt.work if isinstance(outer.attempt, TransactionalAttempt) else None
 
-    def _plan(self, frame: Frame) -> Plan:
+    def plan(self, frame: Frame) -> Plan:
+        """What the attempt of this call sets out with."""
         task = frame.task
         return Plan(
             claim=frame.claim,
@@ -173,7 +216,7 @@ class Guard:
 
     def happened(self, frame: Frame, name: Name, **facts: Any) -> None:
         """Emit an event about this call."""
-        self._plan(frame).happened(name, fence=frame.attempt.fence, **facts)
+        self.plan(frame).happened(name, fence=frame.attempt.fence, **facts)
 
     def _encode(self, task: Any, frame: Frame, result: Any) -> Encoded:
         """Encode before the commit; keep what must go on, whatever its size (rules 6 and 14)."""

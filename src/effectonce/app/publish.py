@@ -5,6 +5,7 @@ canvas, ``retry`` and ``replace`` cross (celery 5.4 to 5.7); Celery's own sender
 that installing reads no configuration. Here
 
 * an eta beyond the visibility timeout is warned of, refused, or parked (`far_etas`);
+* a guarded task's message is told when it was sent (rule 16);
 * ``effect_key=`` and ``effect_again=`` become headers (left alone, they would be message properties);
 * links of guarded tasks get ids that a second dispatch repeats (rule 6);
 * a retry of the body in this frame is kept back until the body is unwound, and gets its fence (rule 5);
@@ -16,6 +17,7 @@ that installing reads no configuration. Here
 
 import uuid
 from collections.abc import Callable
+from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
 from celery import signature
@@ -27,9 +29,12 @@ from effectonce.app.continuation import duty_of
 from effectonce.app.copies import kept_back
 from effectonce.app.frames import Frame, current_frame
 from effectonce.app.http import current_conversation
+from effectonce.app.overdue import stamp
 from effectonce.app.sending import collecting_for, park
 from effectonce.app.unique import Described, reserve
-from effectonce.errors import KeyInvalid
+from effectonce.domain.modes import Mode
+from effectonce.errors import EffectOnceError, KeyInvalid
+from effectonce.runtime.unguarded import UnguardedAttempt
 
 if TYPE_CHECKING:
     from effectonce.app.extension import EffectOnce
@@ -58,11 +63,16 @@ def _divert(  # noqa: PLR0917 - the arguments of the seam itself
     frame = current_frame()
     task = once.app._tasks.get(name)  # noqa: SLF001 - `tasks` would finalize the app; listed in test_celery_names
     guard = once.guard_of(task) if task is not None else None
+    mode = None if guard is None else guard.mode
     _keys_to_headers(name, message, options, guarded=guard)
-    if guard is not None:
+    if mode is Mode.ENFORCE:
+        stamp(message, options)
         _freeze_links(once.app, message)
     if frame is not None and _is_retry(frame, message.headers):
         _fenced(frame, options)
+        if isinstance(frame.attempt, UnguardedAttempt):
+            frame.attempt.retried()
+            return _send(once, send, producer, name, message, options, due)
         if due is not None:
             frame.retry = lambda: park(
                 once, producer, name, lambda recorder: send(recorder, name, message, **options), due
@@ -72,12 +82,12 @@ def _divert(  # noqa: PLR0917 - the arguments of the seam itself
         return None
     if frame is not None and frame.entered:
         _note_replacement(frame, guard, task, message, options)
-        if guard is not None and guard.takes_parent_key:
+        if guard is not None and guard.takes_parent_key and mode is not Mode.OFF:
             header = f"{frame.claim.digest.hex()}#{frame.next_send()}"
-            _header(options, message, requests.PARENT, header)
+            requests.set_header(options, message, requests.PARENT, header)
     elif guard is not None and guard.takes_parent_key:
         _name_by_request(once, message, options)
-    if guard is None or guard.unique is None:
+    if guard is None or guard.unique is None or mode is Mode.OFF:
         return _send(once, send, producer, name, message, options, due)
     collecting = collecting_for(once, producer)
     transaction = None if collecting is None else collecting.transaction
@@ -97,11 +107,11 @@ def _keys_to_headers(name: str, message: Any, options: dict[str, Any], *, guarde
             continue
         if not isinstance(value, str) or not value:
             raise KeyInvalid(task=name, part=option, reason=f"it must be text, not {type(value).__name__}")
-        if option == "effect_key" and guarded is not None:
+        if option == "effect_key" and guarded is not None and guarded.mode is Mode.ENFORCE:
             guarded.check_key_at_call()
-        if option == "effect_again" and guarded is not None:
+        if option == "effect_again" and guarded is not None and guarded.mode is Mode.ENFORCE:
             guarded.check_generation()
-        _header(options, message, header, value)
+        requests.set_header(options, message, header, value)
 
 
 def _name_by_request(once: "EffectOnce", message: Any, options: dict[str, Any]) -> None:
@@ -110,13 +120,7 @@ def _name_by_request(once: "EffectOnce", message: Any, options: dict[str, Any]) 
     if conversation is None or conversation.once is not once or conversation.header is None:
         return
     if requests.HTTP not in {**message.headers, **(options.get("headers") or {})}:
-        _header(options, message, requests.HTTP, conversation.header)
-
-
-def _header(options: dict[str, Any], message: Any, name: str, value: Any) -> None:
-    message.headers[name] = value
-    if options.get("headers"):
-        options["headers"] = {**options["headers"], name: value}
+        requests.set_header(options, message, requests.HTTP, conversation.header)
 
 
 def _freeze_links(app: Any, message: Any) -> None:
@@ -179,8 +183,9 @@ def _note_replacement(frame: Frame, guard: Any, task: Any, message: Any, options
     frame.replaced = True
     if guard is not None:
         request = Described(id=headers["id"], headers={**headers, **(options.get("headers") or {})})
-        key = guard.key_of(task, request, message.body[0], message.body[1])
-        frame.handed_on = frame.handed_on or key.digest == frame.claim.digest
+        with suppress(EffectOnceError) if isinstance(frame.attempt, UnguardedAttempt) else nullcontext():
+            key = guard.key_of(task, request, message.body[0], message.body[1])
+            frame.handed_on = frame.handed_on or key.digest == frame.claim.digest
 
 
 def _send(  # noqa: PLR0917 - the arguments of the seam itself

@@ -17,8 +17,16 @@ HTTP: Final = "effectonce_http"
 PARENT: Final = "effectonce_parent"
 TICK: Final = "effectonce_tick"
 ENTRY: Final = "effectonce_entry"
+SENT: Final = "effectonce_sent"
 
 _FLAGGING: Final = frozenset({"redis", "amqp"})
+
+
+def set_header(options: dict[str, Any], message: Any, name: str, value: Any) -> None:
+    """Give a message that is being sent one more header; *options* are those of the send."""
+    message.headers[name] = value
+    if options.get("headers"):
+        options["headers"] = {**options["headers"], name: value}
 
 
 def read_delivery(task: Any, request: Any) -> Delivery:

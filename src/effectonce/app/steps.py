@@ -10,6 +10,7 @@ from effectonce.domain.steps import OnUnknown, Step
 from effectonce.errors import StepInvalid
 from effectonce.runtime.leased import LeasedAttempt
 from effectonce.runtime.plan import StepPlan
+from effectonce.runtime.unguarded import UnguardedAttempt
 
 if TYPE_CHECKING:
     from effectonce.app.frames import Frame
@@ -61,6 +62,8 @@ class StepOptions:
         """
         attempt = self._frame.attempt
         policy = self._frame.guard.policy
+        if isinstance(policy, Leased) and isinstance(attempt, UnguardedAttempt):
+            return cast("R", attempt.step(partial(call, *args, **kwargs)))
         if not (isinstance(policy, Leased) and isinstance(attempt, LeasedAttempt)):
             reason = f"the body of a {type(policy).__name__} task has no steps"
             raise StepInvalid(task=self._frame.delivery.task, key=self._frame.claim.key, step=str(name), reason=reason)

@@ -14,6 +14,7 @@ What a crash leaves: after reserving and before sending, a reservation without a
 one that ends by itself or with the message's next delivery.
 """
 
+import logging
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -27,7 +28,9 @@ from celery.utils.time import maybe_iso8601
 from effectonce.app import requests
 from effectonce.app.frames import Frame
 from effectonce.domain.keys import Key
-from effectonce.errors import LedgerUnavailable
+from effectonce.domain.modes import Mode
+from effectonce.domain.sightings import Sighting, Would
+from effectonce.errors import EffectOnceError, LedgerUnavailable
 from effectonce.events import Event, Name
 from effectonce.observers import log
 
@@ -36,6 +39,8 @@ if TYPE_CHECKING:
 
     from effectonce.app.extension import EffectOnce
     from effectonce.app.guard import Guard
+
+logger = logging.getLogger("effectonce")
 
 _PERSON: Final = b"effectonce-send1"
 
@@ -95,6 +100,19 @@ def tell_of_first_sends(once: "EffectOnce", app: Any) -> None:
 def reserve(
     guard: "Guard", task: Any, message: Any, options: dict[str, Any], *, transaction: Any
 ) -> Reservation | None:
+    """See `_reserve`; where sends are only observed, nothing that keeps us from looking keeps them from going out."""
+    if guard.mode is not Mode.OBSERVE:
+        return _reserve(guard, task, message, options, transaction=transaction)
+    try:
+        return _reserve(guard, task, message, options, transaction=None)
+    except EffectOnceError as error:
+        logger.warning("a send of %s was not observed: %s", guard.task_name, error)
+        return None
+
+
+def _reserve(
+    guard: "Guard", task: Any, message: Any, options: dict[str, Any], *, transaction: Any
+) -> Reservation | None:
     """Reserve the name of a message that is about to go out; raises AlreadySent when another one has it.
 
     *transaction*: what it is stored with, if it is. None where it goes out in any case. Raises LedgerUnavailable when
@@ -116,8 +134,26 @@ def reserve(
         return mine if transaction is None else None
     if headers.get("group") or any(embedded.get(part) for part in ("callbacks", "errbacks", "chain", "chord")):
         return None
+    if guard.mode is Mode.OBSERVE:
+        _observed(store, guard, key, task_id)
+        return None
     log(Event(name=Name.EFFECT_SENT_BEFORE, key=str(key), task=guard.task_name, task_id=first))
     raise AlreadySent(first=first, task_id=task_id)
+
+
+def _observed(store: Any, guard: "Guard", key: Key, task_id: str) -> None:
+    """A second send goes out, and is counted as one that would not have."""
+    log(Event(name=Name.EFFECT_OBSERVED, key=str(key), task=guard.task_name, facts={"would": Would.NOT_SEND.value}))
+    store.see(
+        Sighting(
+            digest=key.digest,
+            key=str(key),
+            task=guard.task_name,
+            task_id=task_id,
+            would=Would.NOT_SEND,
+            again=False,
+        )
+    )
 
 
 def _going_along(once: "EffectOnce", transaction: Any) -> Any:
@@ -127,7 +163,8 @@ def _going_along(once: "EffectOnce", transaction: Any) -> Any:
 
 def started(frame: Frame) -> None:
     """The body begins: what was reserved until then is free."""
-    if frame.guard.unique is not None and frame.guard.unique.until == "started":
+    unique = frame.guard.unique
+    if unique is not None and unique.until == "started" and frame.guard.mode is not Mode.OFF:
         _give_back(frame)
 
 

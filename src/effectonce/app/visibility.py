@@ -12,6 +12,7 @@ from celery import bootsteps
 from celery.utils.log import get_logger
 
 from effectonce.app.brokers import deliveries_of, visibility_timeout, why_not_renewed
+from effectonce.domain.modes import Mode
 from effectonce.domain.visibility import renewal_interval
 from effectonce.errors import SettingsInvalid
 from effectonce.observers import log
@@ -107,7 +108,7 @@ def _patiently(name: str, step: Callable[[], None]) -> Callable[[], bool]:
 def _is_on(app: Any) -> bool:
     """Read the switch. A worker without guarded tasks starts with settings that cannot be used, and says so."""
     try:
-        return bool(app.effectonce.settings.renew_visibility)
+        return bool(app.effectonce.settings.renew_visibility) and app.effectonce.mode is Mode.ENFORCE
     except SettingsInvalid as error:
         logger.error("%s", error)  # noqa: TRY400 - the fault is in the settings, not in this code
         return False

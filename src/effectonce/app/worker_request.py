@@ -12,6 +12,7 @@ from typing import Any
 from kombu.utils.imports import symbol_by_name
 
 from effectonce import crashpoints
+from effectonce.domain.modes import Mode
 
 
 class ComesBack:
@@ -23,7 +24,14 @@ class ComesBack:
         told["properties"] = {**(told.get("properties") or {}), "content_type": message.content_type}
 
     def _success_was_stored(self) -> bool:
-        return False
+        """Say no where the ledger knows better; elsewhere it is Celery's to say."""
+        return False if self._is_enforced else bool(super()._success_was_stored())  # type: ignore[misc]
+
+    @property
+    def _is_enforced(self) -> bool:
+        task: Any = self.task  # type: ignore[attr-defined]
+        guard = task.app.effectonce.guard_of(task)
+        return guard is not None and guard.mode is Mode.ENFORCE
 
     def acknowledge(self) -> None:
         """Acknowledge as ever; a test may kill before it."""

@@ -7,7 +7,7 @@ from typing import Any, Final
 import click
 
 from effectonce.app.beat.scheduler import store_of
-from effectonce.cli import beats, cards, tables
+from effectonce.cli import beats, cards, observations, tables
 from effectonce.cli.actions import ACTIONS
 from effectonce.cli.cards import project
 from effectonce.cli.outbox import outbox, relay
@@ -57,11 +57,15 @@ def create(extension: Any) -> None:
 
 @once.command()
 @click.option("--ready", is_flag=True, help="Only probe: exit with 0 when the ledger answers, else with 1.")
+@click.option("--observed", is_flag=True, help="What the mode 'observe' has seen: what policies would have done.")
 @as_json
 @click.pass_obj
 @plain_errors
-def status(extension: Any, *, ready: bool, as_json: bool) -> None:
+def status(extension: Any, *, ready: bool, observed: bool, as_json: bool) -> None:
     """Say where the ledger is, whether it answers, and how many entries stand in which state."""
+    if observed:
+        click.echo(observations.told(extension, in_json=as_json))
+        return
     ledger = extension.ledger
     try:
         ledger.ping()

@@ -60,15 +60,16 @@ def messages(stored: Sequence[Stored]) -> str:
     """Messages of the outbox as aligned columns."""
     facts_of = [message_facts(each) for each in stored]
     rows = [_MESSAGE_HEAD, *[tuple(str(each[name] or "-") for name in _MESSAGE_FACTS) for each in facts_of]]
-    return _aligned(rows)
+    return aligned(rows)
 
 
 def table(entries: Sequence[Entry]) -> str:
     """Entries as aligned columns."""
-    return _aligned([_HEAD, *[_row(entry) for entry in entries]])
+    return aligned([_HEAD, *[_row(entry) for entry in entries]])
 
 
-def _aligned(rows: Sequence[tuple[str, ...]]) -> str:
+def aligned(rows: Sequence[tuple[str, ...]]) -> str:
+    """Rows as columns of one width."""
     widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows

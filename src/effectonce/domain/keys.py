@@ -129,6 +129,11 @@ class KeySource:
             generation = tick = None
         return self._key(text, encoded, namespace=namespace, generation=generation, tick=tick)
 
+    def key_of_message(self, message_id: str) -> Key:
+        """A key from a message's id alone, whatever the policy says; for a call that cannot be named."""
+        text, encoded = self._from_header("message", message_id)
+        return self._key(text, encoded, namespace="", generation=None, tick=None)
+
     def fingerprint(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Fingerprint:
         """The fingerprint of one call; raises KeyInvalid for an argument that has none, TypeError as `key` does."""
         if self._fingerprinter is None:

@@ -19,14 +19,10 @@ _CHOICES: Final[Mapping[str, tuple[object, ...]]] = {
     "on_duplicate": ("replay", "raise"),
     "on_busy": ("defer", "wait", "skip", "raise", "follow"),
     "on_unknown": ("retry", "hold", "skip"),
-    "mode": ("enforce",),
+    "mode": ("enforce", "observe", "off"),
     "result": (True, False, None),
     "key_at_call": (True, False),
     "allow_escape": (True, False),
-}
-
-_LATER_CHOICES: Final[Mapping[str, tuple[object, ...]]] = {
-    "mode": ("observe", "off"),
 }
 
 
@@ -49,9 +45,7 @@ def choice_faults(option: str, value: object) -> Iterable[str]:
     if choices is None or any(value is one or (isinstance(value, str) and value == one) for one in choices):
         return
     listed = ", ".join(map(repr, choices))
-    if isinstance(value, str) and value in _LATER_CHOICES.get(option, ()):
-        yield f"{option}={value!r} is not there yet in this version; there are: {listed}"
-    elif isinstance(value, str) and isinstance(choices[0], str):
+    if isinstance(value, str) and isinstance(choices[0], str):
         yield f"{option}={value!r}: {nearest(value, [str(one) for one in choices])}"
     else:
         yield f"{option}={value!r}: it must be one of {listed}"

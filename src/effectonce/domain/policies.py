@@ -1,8 +1,7 @@
 """What a task promises about its effect: the option ``once=``.
 
 A policy only keeps what it was given. It is checked against the task when the task is defined, where the task's name is
-known: then one error lists every fault. Options that come with a later part of the library are refused by name, never
-accepted and ignored.
+known: then one error lists every fault.
 """
 
 import inspect
@@ -43,6 +42,11 @@ UNSET: Final = Unset.UNSET
 MESSAGE: Final = Message.MESSAGE
 """As a key: the message's id. Weaker than a key from the arguments: a redelivery is noticed, a second call is not."""
 
+SET_BY_US: Final = "_effectonce_acks"
+"""The attribute of a task class that names the options of acknowledgement which its policy has set."""
+
+_ACKS: Final = ("acks_late", "reject_on_worker_lost")
+
 KeyOption = str | Callable[..., Any] | Message | None
 Seconds = float | timedelta
 OnBusy = Literal["defer", "wait", "skip", "raise", "follow"]
@@ -59,7 +63,7 @@ class Options(TypedDict, total=False):
     keep: Seconds | Unset | None
     result: bool | None
     max_takeovers: int | Unset
-    mode: Literal["enforce"] | Unset
+    mode: Literal["enforce", "observe", "off"] | Unset
     key_at_call: bool
     at_send: "Unique | None"
 
@@ -100,7 +104,7 @@ class Policy:
     keep: Seconds | Unset | None
     result: bool | None
     max_takeovers: int | Unset
-    mode: Literal["enforce"] | Unset
+    mode: Literal["enforce", "observe", "off"] | Unset
     key_at_call: bool
     at_send: "Unique | None"
     unknown: tuple[str, ...] = field(repr=False)
@@ -129,12 +133,14 @@ class Policy:
     def __set_name__(self, owner: Any, name: str) -> None:
         """Prepare the task class that carries this policy, while what its author wrote can still be told apart.
 
-        It is acknowledged late and comes back when its worker is lost, unless it says otherwise. And until an
-        EffectOnce guards its app it refuses to run: unguarded in silence would be worse.
+        It is acknowledged late and comes back when its worker is lost, unless it says otherwise; a worker that does
+        not enforce the policy takes that back (`SET_BY_US` tells what). And until an EffectOnce guards its app it
+        refuses to run: unguarded in silence would be worse.
         """
-        for option in ("acks_late", "reject_on_worker_lost"):
-            if getattr(owner, option, None) is None:
-                setattr(owner, option, True)
+        ours = tuple(option for option in _ACKS if getattr(owner, option, None) is None)
+        for option in ours:
+            setattr(owner, option, True)
+        setattr(owner, SET_BY_US, ours)
         owner.__call__ = _refusing(owner.__call__)
 
     @property

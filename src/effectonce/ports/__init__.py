@@ -24,6 +24,7 @@ from effectonce.ports.schedule import LeaseStore as LeaseStore
 from effectonce.ports.schedule import ScheduleStore as ScheduleStore
 from effectonce.ports.schedule import StoringTickStore as StoringTickStore
 from effectonce.ports.schedule import TickStore as TickStore
+from effectonce.ports.sightings import SightingStore
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +37,7 @@ class Renewal:
     lease: float
 
 
-class LedgerStore(Keeping, ReservationStore, Protocol):
+class LedgerStore(Keeping, ReservationStore, SightingStore, Protocol):
     """Where entries live. Third parties can write one: `effectonce.testing.conformance` is its specification."""
 
     @property
@@ -292,6 +293,18 @@ class TransactionalStore(LedgerStore, Protocol):
         *sessions*: what makes its asynchronous session, an `async_sessionmaker` or `AsyncEngine` of the ledger's
         database.
         """
+        ...
+
+    def unguarded(self) -> AbstractContextManager[Any]:
+        """A session of the ledger's database that nothing watches; what it left open commits at the end.
+
+        What the context raises rolls it back. A registry gives the user's own session, which stays open.
+        """
+        ...
+
+    @property
+    def shares_session(self) -> bool:
+        """Whether bodies write through a session of the user's own, so that its commit is ours to see to."""
         ...
 
     @property

@@ -51,6 +51,7 @@ class Pruner:
         if not isinstance(granted, Granted):
             return None
         try:
+            self._store.forget_sightings()
             return self._pass(granted, progress)
         finally:
             self._store.release(granted, retries=0, reset=True, keep=None)

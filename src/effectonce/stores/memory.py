@@ -35,9 +35,10 @@ from effectonce.stores.memory_records import (
 )
 from effectonce.stores.memory_reservations import MemoryReservations
 from effectonce.stores.memory_schedule import MemorySchedule
+from effectonce.stores.memory_sightings import MemorySightings
 
 
-class MemoryLedger(MemoryReservations):
+class MemoryLedger(MemoryReservations, MemorySightings):
     """A `ports.LedgerStore` of this process; *clock* gives epoch seconds and must not go back."""
 
     _named: ClassVar[dict[str, "MemoryLedger"]] = {}
@@ -46,7 +47,8 @@ class MemoryLedger(MemoryReservations):
     def __init__(self, name: str = "", *, clock: Callable[[], float] | None = None) -> None:
         self._name = name
         self._clock = clock or _steady_clock()
-        super().__init__(self._clock)
+        MemoryReservations.__init__(self, self._clock)
+        MemorySightings.__init__(self, self._clock)
         self._lock = threading.Lock()
         self._records: dict[bytes, Record] = {}
         self._schedule = MemorySchedule(self.name, self._clock)

@@ -16,7 +16,7 @@ from effectonce.app.worker_request import guarded_request
 _numbers = itertools.count()
 
 WRITTEN_BY_THE_BROKER = {"delivery_tag"}
-NOT_THE_SAME = {"expires", "expiration", "effectonce_deferrals"}
+NOT_THE_SAME = {"expires", "expiration", "effectonce_deferrals", "effectonce_sent"}
 ONLY_SHOWN = {"origin", "argsrepr", "kwargsrepr"}
 """Celery writes these as properties, too, when a message is sent again by its signature."""
 

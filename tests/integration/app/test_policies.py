@@ -204,7 +204,7 @@ def test_a_tenant_in_a_header_keeps_keys_apart(make_app: Callable[..., Celery]) 
 
 def test_a_host_overrides_the_policy_of_a_package_by_annotation(make_app: Callable[..., Celery]) -> None:
     app = make_app(task_annotations={"package.work": {"once": Exclusive("package")}})
-    once = EffectOnce(app, ledger="memory://host")
+    once = EffectOnce(app, ledger="memory://host-of-a-package")
     seen: list[int] = []
     work = app.task(name="package.work", once=Leased("w:{x}"))(noting(seen))
     assert [work.apply((1,)).get() for _ in range(2)] == [1, 1]

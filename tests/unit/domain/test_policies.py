@@ -94,7 +94,7 @@ def test_a_good_policy_passes(policy: Policy) -> None:
         ({"on_busy": "follow"}, ["on_busy='follow'", "is for Exclusive"]),
         ({"on_busy": 3}, ["on_busy=3", "'defer'"]),
         ({"on_unknown": "held"}, ["on_unknown='held'", "did you mean 'hold'?"]),
-        ({"mode": "observe"}, ["mode='observe'", "not there yet"]),
+        ({"mode": "observed"}, ["mode='observed'", "did you mean 'observe'?"]),
         ({"mode": None}, ["mode=None", "'enforce'"]),
         ({"result": 1}, ["result=1", "True, False, None"]),
         ({"key_at_call": "yes"}, ["key_at_call='yes'", "True, False"]),

@@ -40,6 +40,10 @@ class Keys:
         """The string of a reservation."""
         return f"{self.prefix}:{{{name[:1].hex()}}}:{name.hex()}:reserved"
 
+    def sighting(self, digest: bytes, mark: bytes) -> str:
+        """The hash of a sighting."""
+        return f"{self.entry(digest)}:{mark.hex()}:seen"
+
     def pair(self, digest: bytes) -> tuple[str, str]:
         """The two keys that nearly every script wants."""
         return self.entry(digest), self.claims(digest)
@@ -55,7 +59,16 @@ class Keys:
     @property
     def pattern(self) -> str:
         """What SCAN finds entries by, and nothing else."""
-        return re.sub(r"([][*?\\^-])", r"\\\1", self.prefix) + ":{??}:" + "?" * DIGEST_DIGITS
+        return f"{self._escaped}:{{??}}:" + "?" * DIGEST_DIGITS
+
+    @property
+    def sighting_pattern(self) -> str:
+        """What SCAN finds sightings by."""
+        return f"{self.pattern}:*:seen"
+
+    @property
+    def _escaped(self) -> str:
+        return re.sub(r"([][*?\\^-])", r"\\\1", self.prefix)
 
 
 def digest_of(entry: bytes) -> bytes:

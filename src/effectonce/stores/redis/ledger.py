@@ -20,12 +20,13 @@ from effectonce.stores.redis.connection import open_client, public_name
 from effectonce.stores.redis.layout import Keys
 from effectonce.stores.redis.schedule import RedisSchedule
 from effectonce.stores.redis.scripts import Scripts
+from effectonce.stores.redis.sightings import RedisSightings
 
 BATCH: Final = 500
 """Entries a script or pipeline looks at when people ask; a script keeps the server from all else while it runs."""
 
 
-class RedisLedger:
+class RedisLedger(RedisSightings):
     """A `ports.LedgerStore` in one Redis or Valkey server.
 
     What it promises it keeps as far as that server keeps its data: a server without persistence, or one that fails

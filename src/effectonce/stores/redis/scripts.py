@@ -37,6 +37,7 @@ class Scripts:
         self.settle = script("settle")
         self.free = script("free")
         self.redact = script("redact")
+        self.see = script("see")
         self.probe = script("probe")
 
 

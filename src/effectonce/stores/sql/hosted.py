@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 from sqlalchemy import URL, Connection, Engine, NullPool, QueuePool, create_engine
 from sqlalchemy.exc import DBAPIError
+from sqlalchemy.orm import Session
 
 from effectonce.domain.claims import Claim, Granted
 from effectonce.errors import SchemaMissing
@@ -27,6 +28,7 @@ from effectonce.stores.sql.hosted_work import HostedWork
 from effectonce.stores.sql.ledger import SqlLedger
 from effectonce.stores.sql.lent import lent_engine
 from effectonce.stores.sql.source import Source
+from effectonce.stores.sql.transactions import SETTLE_WAIT
 
 
 class Block(Protocol):
@@ -235,6 +237,13 @@ class HostedLedger(SqlLedger):
             yield work
         finally:
             work.rollback()
+
+    @contextmanager
+    def unguarded(self) -> Iterator[Session]:
+        """See `ports.TransactionalStore.unguarded`: beside what the body does by the host's own means."""
+        with self._unchecked_transaction(wait=SETTLE_WAIT) as connection, self.source.session(connection) as session:
+            yield session
+            session.commit()
 
     @contextmanager
     def nested(self, outer: Work, claim: Claim, *, granted: Granted | None, keep: float | None) -> Iterator[Work]:

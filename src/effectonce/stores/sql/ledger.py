@@ -11,6 +11,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
+from sqlalchemy.orm import Session
 
 from effectonce import crashpoints
 from effectonce.domain.claims import Claim, Entry, Granted, Outcome, Refused, State, admit, is_reentry, is_repeated
@@ -37,12 +38,13 @@ from effectonce.stores.sql.rows import (
     renewal_values,
 )
 from effectonce.stores.sql.schedule import SqlSchedule
+from effectonce.stores.sql.sightings import SqlSightings
 from effectonce.stores.sql.source import Source
 from effectonce.stores.sql.steps import StepRecords
 from effectonce.stores.sql.work import SqlWork
 
 
-class SqlLedger(StepRecords, Keeping, SqlReservations):
+class SqlLedger(StepRecords, Keeping, SqlReservations, SqlSightings):
     """A ledger in a SQL database; open it with `open`."""
 
     @classmethod
@@ -303,6 +305,25 @@ class SqlLedger(StepRecords, Keeping, SqlReservations):
     def exchange(self, claim: Claim | None, granted: Granted | None, *, sessions: Any = None) -> ExchangeWork:
         """See `ports.TransactionalStore.exchange`."""
         return SqlExchange(self, claim, granted, sessions=sessions)
+
+    @property
+    def shares_session(self) -> bool:
+        """See `ports.TransactionalStore.shares_session`."""
+        return self.source.registry is not None
+
+    @contextmanager
+    def unguarded(self) -> Iterator[Session]:
+        """See `ports.TransactionalStore.unguarded`."""
+        session = self.source.own_session()
+        try:
+            yield session
+            session.commit()
+        except BaseException:
+            session.rollback()
+            raise
+        finally:
+            if not self.shares_session:
+                session.close()
 
     def has_ended(self, digest: bytes, attempt: bytes, state: State) -> bool | None:
         """Whether this attempt's outcome is committed; None while somebody still holds the key (rule 10)."""

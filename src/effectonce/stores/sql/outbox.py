@@ -34,14 +34,22 @@ class SqlOutbox:
         del dispatch
         return None
 
+    def forgo(self) -> None:
+        """See `outbox_ports.OutboxStore.forgo`."""
+        self._ledger.stores_messages = False
+
     def store(self, messages: Sequence[Message], *, effect: bytes | None = None) -> Sequence[Stored]:
         """See `outbox_ports.OutboxStore.store`."""
+        if not self._ledger.stores_messages:
+            return _unstored(messages)
         return self._ledger.settle(lambda connection: self.store_on(connection, messages, effect=effect))
 
     def store_on(
         self, connection: Connection, messages: Sequence[Message], *, effect: bytes | None = None
     ) -> list[Stored]:
         """Store messages in the transaction of *connection*, in one statement; the caller sends the answer after it."""
+        if not self._ledger.stores_messages:
+            return _unstored(messages)
         crashpoints.crash_point("outbox.before")
         statements = self.statements
         if statements.keep_order is not None:
@@ -163,6 +171,10 @@ class SqlOutbox:
         if engine.dialect.name != "postgresql":
             return None
         return Listener(engine, wake, url=url, gate=self._ledger.gate).stop
+
+
+def _unstored(messages: Sequence[Message]) -> list[Stored]:
+    return [Stored(id=0, message=message, tries=0) for message in messages]
 
 
 def row_of(message: Message, *, effect: bytes | None) -> dict[str, Any]:

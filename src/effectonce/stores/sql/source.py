@@ -67,6 +67,13 @@ class Source:
             vars(session)["get_bind"] = lambda *_, **__: connection
         return session
 
+    def own_session(self) -> Session:
+        """A session as its user would make one: of the registry or sessionmaker, or plainly on the engine."""
+        if isinstance(self._given, (sessionmaker, scoped_session)):
+            made: Session = self._given()
+            return made
+        return Session(bind=self.engine)
+
     def _known(self) -> Engine | None:
         """The engine, where it can be told without asking a session for it."""
         given = self._given

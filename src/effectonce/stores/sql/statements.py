@@ -15,6 +15,7 @@ from effectonce.stores.sql.outbox_statements import COLUMNS as OUTBOX_COLUMNS
 from effectonce.stores.sql.outbox_statements import OutboxStatements
 from effectonce.stores.sql.reservation_statements import ReservationStatements
 from effectonce.stores.sql.schedule_statements import TERM_COLUMNS, TICK_COLUMNS
+from effectonce.stores.sql.sighting_statements import SightingStatements
 from effectonce.stores.sql.step_statements import MINE, STEP_COLUMNS, StepStatements
 from effectonce.stores.sql.tables import CONTINUED, HANDED_OVER, HOLDS, NOT_KEPT, STEP_HOLDS, Tables
 
@@ -49,6 +50,8 @@ class Statements:
         self.keeping = KeepingStatements(entries, held, steps, outbox, dialect)
         reservations = quote(tables.reservations)
         self.reservations = ReservationStatements(reservations, dialect)
+        observed = quote(tables.observed)
+        self.sightings = SightingStatements(observed, dialect)
         # Reads no row of the tables: fails when one or a column is missing.
         self.check = text(
             f"select max(version) as version, (select count(*) from (select {self._columns}, keep_until, keep_us, "
@@ -58,7 +61,8 @@ class Statements:
             f"+ (select count(*) from (select {TICK_COLUMNS} from {ticks} where 1 = 0) i) "
             f"+ (select count(*) from (select {OUTBOX_COLUMNS} from {outbox} where 1 = 0) o) "
             f"+ (select count(*) from (select seat, until, holder from {relays} where 1 = 0) r) "
-            f"+ (select count(*) from (select name, holder, ends from {reservations} where 1 = 0) v) as none "
+            f"+ (select count(*) from (select name, holder, ends from {reservations} where 1 = 0) v) "
+            f"+ (select count(*) from (select mark, seen_last from {observed} where 1 = 0) b) as none "
             f"from {meta}"
         )
 

@@ -59,6 +59,7 @@ class Tables:
     held: Table
     steps: Table
     reservations: Table
+    observed: Table
     meta: Table
     terms: Table
     ticks: Table
@@ -113,7 +114,7 @@ def tables(schema: str | None) -> Tables:
     )
     steps = _steps(metadata)
     others = (_terms(metadata), _ticks(metadata), _outbox(metadata), _relays(metadata))
-    return Tables(metadata, entries, held, steps, _reservations(metadata), meta, *others)
+    return Tables(metadata, entries, held, steps, _reservations(metadata), _observed(metadata), meta, *others)
 
 
 def _reservations(metadata: MetaData) -> Table:
@@ -124,6 +125,25 @@ def _reservations(metadata: MetaData) -> Table:
         Column("name", DIGEST, primary_key=True),
         Column("holder", WORDS, nullable=False),
         Index("effectonce_reserved_until", "ends"),
+        **ROWS_WITH_LOCKS,
+    )
+
+
+def _observed(metadata: MetaData) -> Table:
+    """What policies would have done in the mode ``observe``."""
+    return Table(
+        "effectonce_observed",
+        metadata,
+        Column("seen_first", BigInteger, nullable=False),
+        Column("seen_last", BigInteger, nullable=False),
+        Column("times", BigInteger, nullable=False),
+        Column("again", SmallInteger, nullable=False),
+        Column("mark", DIGEST, primary_key=True),
+        Column("digest", DIGEST, nullable=False),
+        Column("would", WORDS, nullable=False),
+        Column("task_id", WORDS, nullable=False),
+        Column("task", WORDS, nullable=False),
+        Column("key", WORDS, nullable=False),
         **ROWS_WITH_LOCKS,
     )
 

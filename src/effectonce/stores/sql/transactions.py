@@ -41,6 +41,7 @@ class ShortTransactions:
         self._create = create
         self._made: Statements | None = None
         self._ready = False
+        self.stores_messages = True
         self._first_use = threading.RLock()
         self.gate = ForkGate()
 

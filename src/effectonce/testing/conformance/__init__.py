@@ -38,6 +38,7 @@ _RULES = (
     "following",
     "holding",
     "looking",
+    "observing",
     "outbox",
     "renewing",
     "rescuing",
@@ -59,6 +60,7 @@ from effectonce.testing.conformance.following import Followers  # noqa: E402
 from effectonce.testing.conformance.holding import Holding  # noqa: E402
 from effectonce.testing.conformance.keeping import Keeping  # noqa: E402
 from effectonce.testing.conformance.looking import Looking  # noqa: E402
+from effectonce.testing.conformance.observing import Observing  # noqa: E402
 from effectonce.testing.conformance.outbox import OutboxConformance  # noqa: E402
 from effectonce.testing.conformance.renewing import Renewing  # noqa: E402
 from effectonce.testing.conformance.rescuing import Rescuing  # noqa: E402
@@ -73,7 +75,19 @@ __all__ = ["LedgerConformance", "OutboxConformance", "ScheduleConformance", "Sto
 
 
 class LedgerConformance(
-    Claiming, Admission, Settling, Renewing, Rescuing, Holding, Looking, Followers, Reserving, Crowds, Steps, Keeping
+    Claiming,
+    Admission,
+    Settling,
+    Renewing,
+    Rescuing,
+    Holding,
+    Looking,
+    Followers,
+    Reserving,
+    Crowds,
+    Steps,
+    Keeping,
+    Observing,
 ):
     """All rules of a ledger store."""
 
