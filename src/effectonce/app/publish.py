@@ -82,11 +82,8 @@ def _divert(  # noqa: PLR0917 - the arguments of the seam itself
         return None
     if frame is not None and frame.entered:
         _note_replacement(frame, guard, task, message, options)
-        if guard is not None and guard.takes_parent_key and mode is not Mode.OFF:
-            header = f"{frame.claim.digest.hex()}#{frame.next_send()}"
-            requests.set_header(options, message, requests.PARENT, header)
-    elif guard is not None and guard.takes_parent_key:
-        _name_by_request(once, message, options)
+    if guard is not None and guard.takes_parent_key and mode is not Mode.OFF:
+        _name_by_sender(once, frame, message, options)
     if guard is None or guard.unique is None or mode is Mode.OFF:
         return _send(once, send, producer, name, message, options, due)
     collecting = collecting_for(once, producer)
@@ -112,6 +109,15 @@ def _keys_to_headers(name: str, message: Any, options: dict[str, Any], *, guarde
         if option == "effect_again" and guarded is not None and guarded.mode is Mode.ENFORCE:
             guarded.check_generation()
         requests.set_header(options, message, header, value)
+
+
+def _name_by_sender(once: "EffectOnce", frame: Frame | None, message: Any, options: dict[str, Any]) -> None:
+    """A task that names no key is named by the body that sends it, or by the HTTP request."""
+    if frame is not None and frame.entered:
+        header = f"{frame.claim.digest.hex()}#{frame.next_send()}"
+        requests.set_header(options, message, requests.PARENT, header)
+    else:
+        _name_by_request(once, message, options)
 
 
 def _name_by_request(once: "EffectOnce", message: Any, options: dict[str, Any]) -> None:

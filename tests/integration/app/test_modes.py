@@ -10,6 +10,7 @@ from unittest.mock import patch
 import pytest
 import sqlalchemy as sa
 from celery import Celery
+from celery.concurrency.solo import TaskPool
 from celery.exceptions import Retry
 from sqlalchemy.orm import Session, scoped_session, sessionmaker
 
@@ -282,7 +283,7 @@ class TestOneTask:
             EffectOnce(app, ledger=f"memory://modes{next(_numbers)}", mode=mode)
             plain = app.task(name="plain", shared=False, once=Leased("w:{x}"))(noting([]))
             own = app.task(name="own", shared=False, once=Leased("w:{x}"), acks_late=True)(noting([]))
-            Checked.create(Checked.__new__(Checked), type("Worker", (), {"app": app}))
+            Checked.create(Checked.__new__(Checked), type("Worker", (), {"app": app, "pool_cls": TaskPool}))
             acks[mode] = [bool(plain.acks_late), bool(plain.reject_on_worker_lost), bool(own.acks_late)]
         assert acks == {"enforce": [True] * 3, "observe": [False, False, True], "off": [False, False, True]}
 
