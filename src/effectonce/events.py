@@ -28,6 +28,10 @@ class Name(StrEnum):
     EFFECT_UNKNOWN = "effect.unknown"
     EFFECT_POISONED = "effect.poisoned"
     EFFECT_OBSERVED = "effect.observed"
+    EFFECT_SETTLED = "effect.settled"
+    EFFECT_RERUN = "effect.rerun"
+    EFFECT_REOPENED = "effect.reopened"
+    EFFECT_REDACTED = "effect.redacted"
     FENCE_REFUSED = "fence.refused"
     LEASE_LOST = "lease.lost"
     DELIVERY_RENEWED = "delivery.renewed"
@@ -46,7 +50,7 @@ class Name(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """One past fact about one effect; *facts* are plain values without secrets."""
+    """One past fact about one effect; *facts* are plain values without secrets; *digest* is its key's, if any."""
 
     name: Name
     key: str = ""
@@ -54,6 +58,8 @@ class Event:
     task_id: str = ""
     attempt: str = ""
     fence: int = 0
+    digest: bytes = b""
+    scope: str = ""
     facts: Mapping[str, Any] = field(default_factory=dict)
 
 

@@ -38,6 +38,11 @@ class Settings:
     beat_missed: str = "latest"
     relay: bool = True
     direct_url: str | None = None
+    history_rows: int = 100_000
+    log_ordinary: bool = False
+    metrics: bool = False
+    metrics_port: int | None = None
+    traces: bool = False
 
 
 _LATER: Final = frozenset(
@@ -143,6 +148,16 @@ def _count(value: Any) -> str | None:
     return None if fine else f"must be a whole number of at least 1, not {value!r}"
 
 
+def _rows(value: Any) -> str | None:
+    fine = isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    return None if fine else f"must be a whole number of rows, or 0 for none, not {value!r}"
+
+
+def _port(value: Any) -> str | None:
+    fine = value is None or (isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**16)
+    return None if fine else f"must be the number of a port, not {value!r}"
+
+
 def _scheduler(value: Any) -> str | None:
     fine = isinstance(value, type) or (isinstance(value, str) and value)
     return None if fine else f"must name a scheduler class, as module:Class, not {value!r}"
@@ -179,4 +194,9 @@ _CHECKS: Final[Mapping[str, Callable[[Any], str | None]]] = {
     "beat_missed": _missed,
     "relay": _switch,
     "direct_url": _direct_url,
+    "history_rows": _rows,
+    "log_ordinary": _switch,
+    "metrics": _switch,
+    "metrics_port": _port,
+    "traces": _switch,
 }

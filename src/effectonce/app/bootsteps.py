@@ -8,15 +8,17 @@ worker whose app has no guarded task gets none of them.
 from collections.abc import Sequence
 from typing import Any
 
-from celery import bootsteps
+from celery import bootsteps, current_app
 from celery.concurrency import get_implementation
+from celery.signals import worker_process_shutdown
 from celery.utils.log import get_logger
 
+import effectonce.app.remote  # noqa: F401 - a command that workers answer
+from effectonce.app.exporter import prepare, serve
 from effectonce.app.visibility import KeepsVisibility
 from effectonce.domain.modes import Mode
 from effectonce.domain.policies import SET_BY_US, Policy, Transactional
 from effectonce.errors import LedgerUnsuitable, SettingsInvalid
-from effectonce.observers import log
 from effectonce.ports import LedgerStore, is_transactional
 from effectonce.runtime.loop import Loop
 from effectonce.runtime.pruner import PruningLoop
@@ -34,7 +36,8 @@ PRUNE_EVERY = 60.0
 
 def add_steps(app: Any) -> None:
     """Let the workers of *app* run the loops."""
-    app.steps["worker"].update({Checked, Rescues, Prunes})
+    app.steps["worker"].update({Checked, Rescues, Prunes, Records})
+    worker_process_shutdown.connect(_children_write, weak=False, dispatch_uid="effectonce.history")
     app.steps["consumer"].update({Watches, KeepsVisibility})
 
 
@@ -79,6 +82,8 @@ class Checked(bootsteps.Step):
         if not records(parent.app):
             return
         _check_pool(parent.pool_cls, once.stores)
+        once.keep_history()
+        prepare(once)
         if conf.worker_deduplicate_successful_tasks and enforces(parent.app):
             fault = (
                 "worker_deduplicate_successful_tasks hangs chords whose worker died (celery 5.7); "
@@ -129,7 +134,7 @@ class Rescues(bootsteps.StartStopStep):
     def start(self, parent: Any) -> None:
         """Start the loop; a restart of the blueprint finds it running."""
         once = parent.app.effectonce
-        rescuer = Rescuer(lambda: once.stores, emit=log)
+        rescuer = Rescuer(lambda: once.stores, emit=once.emit)
         interval = min(once.settings.lease_seconds / 2, 30.0)
         self._loop = Loop("rescuer", lambda: rescuer.rescue() >= BATCH, interval=interval)
         self._loop.start()
@@ -142,6 +147,36 @@ class Rescues(bootsteps.StartStopStep):
     terminate = stop
 
 
+def _children_write(**_: Any) -> None:
+    """A child of a pool ends."""
+    once = getattr(current_app, "effectonce", None)
+    if once is not None:
+        once.write_history()
+
+
+class Records(bootsteps.StartStopStep):
+    """Shows metrics where that is asked for, and writes what is left of the history when the worker ends."""
+
+    label = "Historian"
+    requires = (Checked,)
+
+    def include_if(self, parent: Any) -> bool:
+        """Only where there is something to guard."""
+        return bool(guarded_tasks(parent.app))
+
+    def start(self, parent: Any) -> None:
+        """Answer Prometheus."""
+        once = parent.app.effectonce
+        if once.settings.metrics_port is not None:
+            serve(once, port=once.settings.metrics_port)
+
+    def stop(self, parent: Any) -> None:
+        """The loops have ended: nothing more is to come from them."""
+        parent.app.effectonce.write_history()
+
+    terminate = stop
+
+
 class Prunes(Rescues):
     """Looks now and then whether the ledger is to be pruned."""
 
@@ -150,7 +185,11 @@ class Prunes(Rescues):
     def start(self, parent: Any) -> None:
         """Start the loop; a restart of the blueprint finds it running."""
         once = parent.app.effectonce
-        self._loop = Loop("pruner", PruningLoop(lambda: once.stores, emit=log).step, interval=PRUNE_EVERY)
+        self._loop = Loop(
+            "pruner",
+            PruningLoop(lambda: once.stores, emit=once.emit, history_rows=once.settings.history_rows).step,
+            interval=PRUNE_EVERY,
+        )
         self._loop.start()
 
 
@@ -179,7 +218,7 @@ class Watches(bootsteps.StartStopStep):
             lambda: once.stores,
             pause=lambda: parent.call_soon(self._pause, parent),
             resume=lambda: parent.call_soon(self._resume, parent),
-            emit=log,
+            emit=once.emit,
         )
 
         def look() -> bool:

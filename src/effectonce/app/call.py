@@ -52,7 +52,7 @@ def outer_door(guard: Guard, task: Any, plain: Callable[..., Any], args: Any, kw
     except LedgerUnavailable as error:
         endings.away_before_start(guard.once, task, request, read_delivery(task, request), error)
     _refuse_own_key(frame)
-    with within(frame):
+    with within(frame), guard.span_of(frame):
         try:
             if is_late(frame):
                 hold_if_forgotten(frame)

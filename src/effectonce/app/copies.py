@@ -96,15 +96,18 @@ def _knows_timeout() -> bool:
     return "confirm_timeout" in inspect.signature(Producer.publish).parameters
 
 
-def put_off(confirmed: Confirmed, task: Any, request: Any, *, delay: float) -> None:
+def put_off(confirmed: Confirmed, task: Any, request: Any, *, delay: float, cause: str = "") -> None:
     """Publish a copy of this delivery that is due in *delay* seconds; returns once the broker has it.
+
+    *cause*: why this delivery came, for people; the copy carries it along.
 
     Raises what kombu raises when the broker cannot be reached; then no copy may exist, and the delivery must not
     be acknowledged.
     """
-    deferrals = int((request.headers or {}).get(requests.DEFERRALS) or 0) + 1
+    changed: dict[str, Any] = {requests.CAUSE: cause} if cause else {}
+    changed[requests.DEFERRALS] = int((request.headers or {}).get(requests.DEFERRALS) or 0) + 1
     crashpoints.crash_point("defer.before")
-    _send_again(confirmed, task, request, countdown=delay, changed={requests.DEFERRALS: deferrals})
+    _send_again(confirmed, task, request, countdown=delay, changed=changed)
     crashpoints.crash_point("defer.after")
 
 

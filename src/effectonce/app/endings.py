@@ -21,6 +21,7 @@ from effectonce.app.copies import held_message, put_off
 from effectonce.app.encoding import decode_failure, decode_result
 from effectonce.app.frames import Frame
 from effectonce.app.guard import ignores_result, in_chunk
+from effectonce.domain.causes import Cause, cause_of
 from effectonce.domain.claims import Busy, Continued, Entry, Held, Poison, Replay, Reused, State, Verdict
 from effectonce.domain.deferral import busy_delay
 from effectonce.domain.deliveries import Delivery
@@ -43,6 +44,9 @@ from effectonce.runtime.transactional import TransactionalAttempt
 HELD: Final = "HELD"
 """The state of a task whose message waits for a person."""
 
+_STANDS_BEHIND: Final = frozenset({"busy", "waited", "follows"})
+"""Why a copy is put off that stands behind another message; other reasons are no duplicate's."""
+
 STAYS_BUSY: Final = 3
 """Deferrals after which a delivery asks who holds its key."""
 
@@ -53,8 +57,9 @@ def refused(frame: Frame, verdict: Verdict) -> Any:
         case Replay(entry=entry):
             _send_rest(frame, at_once=entry.identity == frame.claim.identity)
             return _replay(frame, entry)
-        case Continued():
+        case Continued(entry=entry):
             _send_rest(frame, at_once=True)
+            _replayed(frame, entry, how="it had gone on before")
             message = f"effect {frame.claim.key} took place and went on"
             raise Ignore(message)
         case Reused(entry=entry):
@@ -216,12 +221,15 @@ def _skip(frame: Frame, why: str) -> NoReturn:
         request=frame.request,
         store_result=not ignores_result(frame.task, frame.request),
     )
-    frame.guard.happened(frame, Name.EFFECT_SKIPPED)
+    frame.guard.happened(frame, Name.EFFECT_SKIPPED, cause=_cause(frame, own=False, lives=True))
     raise Ignore(reason)
 
 
 def _busy_again(frame: Frame, busy: Busy, *, why: str) -> NoReturn:
-    _put_off(frame, _delay(frame, busy), why=why, **_holder(frame, busy))
+    cause = (
+        _cause(frame, own=busy.own, lives=True) if why in _STANDS_BEHIND else Cause.TAKEOVER if why == "fenced" else ""
+    )
+    _put_off(frame, _delay(frame, busy), why=why, cause=cause, **_holder(frame, busy))
 
 
 def _delay(frame: Frame, busy: Busy) -> float:
@@ -266,17 +274,17 @@ def _put_off_chunk(frame: Frame, busy: Busy) -> None:
     raise Ignore(message)
 
 
-def _put_off(frame: Frame, delay: float, *, why: str, **facts: Any) -> NoReturn:
+def _put_off(frame: Frame, delay: float, *, why: str, cause: str = "", **facts: Any) -> NoReturn:
     frame.comes_again = True
-    _send_copy(frame.guard.once, frame.task, frame.request, delay)
-    frame.guard.happened(frame, Name.EFFECT_DEFERRED, why=why, seconds=round(delay, 2), **facts)
+    _send_copy(frame.guard.once, frame.task, frame.request, delay, cause=cause)
+    frame.guard.happened(frame, Name.EFFECT_DEFERRED, why=why, seconds=round(delay, 2), cause=cause, **facts)
     message = f"effect {frame.claim.key}: {why}; a copy of this message comes in {delay:.1f} s"
     raise Ignore(message)
 
 
-def _send_copy(once: Any, task: Any, request: Any, delay: float) -> None:
+def _send_copy(once: Any, task: Any, request: Any, delay: float, *, cause: str = "") -> None:
     try:
-        put_off(once.confirmed, task, request, delay=delay)
+        put_off(once.confirmed, task, request, delay=delay, cause=cause)
     except Exception as error:
         raise Reject(error, requeue=True) from error
 
@@ -291,7 +299,7 @@ def away_before_start(once: Any, task: Any, request: Any, delivery: Delivery, er
 
 
 def _reused(frame: Frame, entry: Entry) -> EffectKeyReused:
-    frame.guard.happened(frame, Name.EFFECT_REUSED)
+    frame.guard.happened(frame, Name.EFFECT_REUSED, cause=_cause(frame, own=False, lives=False))
     return EffectKeyReused(
         task=frame.delivery.task,
         key=entry.key,
@@ -373,7 +381,17 @@ def _copy_later(frame: Frame) -> None:
 def _happened(frame: Frame, entry: Entry) -> None:
     if frame.delivery.task_id:
         note_replay(frame.request)
-    frame.guard.happened(frame, Name.EFFECT_REPLAYED, first=entry.task_id, since=_instant(entry.since))
+    _replayed(frame, entry)
+
+
+def _replayed(frame: Frame, entry: Entry, **facts: Any) -> None:
+    cause = _cause(frame, own=entry.identity == frame.claim.identity, lives=False)
+    facts = {"first": entry.task_id, "since": _instant(entry.since), "cause": cause, **facts}
+    frame.guard.happened(frame, Name.EFFECT_REPLAYED, **facts)
+
+
+def _cause(frame: Frame, *, own: bool, lives: bool) -> str:
+    return cause_of(frame.delivery, own=own, lives=lives).value
 
 
 def _instant(since: float) -> str:

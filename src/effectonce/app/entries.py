@@ -8,20 +8,31 @@ sent twice takes effect once like any other.
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from effectonce.app.copies import read_held, send_held
 from effectonce.app.encoding import encode_failure, encode_result
 from effectonce.domain.claims import Entry, Outcome, State
 from effectonce.domain.policies import UNSET, Policy
 from effectonce.domain.steps import Done, Failed, Step
-from effectonce.errors import EffectNotFound, EntryRefused, SettledAsFailed
-from effectonce.ports import LedgerStore
+from effectonce.errors import EffectNotFound, EntryRefused, LedgerUnavailable, SchemaMissing, SettledAsFailed
+from effectonce.events import Event, Name
+from effectonce.ports import LedgerStore, history_of
+from effectonce.ports.history import Happened
+from effectonce.runtime.historian import happened_of
 from effectonce.runtime.pruner import Progress, Pruner
 
 if TYPE_CHECKING:
     from effectonce.app.extension import EffectOnce
+
+_EVENTS: Final = {
+    "settled": Name.EFFECT_SETTLED,
+    "rerun": Name.EFFECT_RERUN,
+    "reopened": Name.EFFECT_REOPENED,
+    "redacted": Name.EFFECT_REDACTED,
+}
 
 _HELD = frozenset({State.UNKNOWN, State.POISONED})
 _FINISHED = frozenset({State.COMPLETED, State.FAILED})
@@ -49,8 +60,23 @@ class Changed:
 class Entries:
     """The entries of an app's ledgers, by key or by digest in hex."""
 
-    def __init__(self, once: "EffectOnce") -> None:
+    def __init__(self, once: "EffectOnce", *, by: str = "") -> None:
         self._once = once
+        self._by = by
+
+    def by(self, who: str) -> "Entries":
+        """The same, with *who* (a person's name, as it is to be read later) in the history of what is changed."""
+        return Entries(self._once, by=who)
+
+    def history(self, seen: Seen, *, limit: int = 200) -> Sequence[Happened]:
+        """What was not ordinary about an effect, oldest first; empty where its ledger keeps no history."""
+        kept = history_of(seen.store)
+        if kept is None:
+            return []
+        try:
+            return kept.of(seen.entry.digest, limit=limit)
+        except SchemaMissing:
+            return []
 
     def find(self, key: str) -> Sequence[Seen]:
         """All effects of that name; two tasks may use one text. Empty when there is none."""
@@ -135,7 +161,20 @@ class Entries:
     def _change(self, seen: Seen, action: str, state: State, change: Callable[[bytes], bool]) -> Changed:
         if not change(os.urandom(8)):
             raise EntryRefused(key=_name(seen.entry), action=action, reason="it has moved since it was looked at")
+        self._note(seen, action)
         return self._resent(seen, state)
+
+    def _note(self, seen: Seen, action: str) -> None:
+        """Write at once who changed what: a person's word must not be lost with its process."""
+        was = seen.entry.state.name.lower()
+        facts = {"was": was, **({"by": self._by} if self._by else {})}
+        key = "" if action == "redacted" else seen.entry.key
+        event = Event(name=_EVENTS[action], key=key, task_id=seen.entry.task_id, digest=seen.entry.digest, facts=facts)
+        self._once.emit(event)
+        kept = history_of(seen.store)
+        if kept is not None and not self._once.records:
+            with suppress(LedgerUnavailable):
+                kept.record([happened_of(event)], {(event.name.value, ""): 1})
 
     def _resent(self, seen: Seen, state: State) -> Changed:
         """Send what waits; the order is publish, then forget, so nothing is lost in between."""

@@ -21,6 +21,7 @@ from effectonce.app.guard import Guard, body_signature
 from effectonce.app.http import Http
 from effectonce.app.kombu_broker import KombuBroker
 from effectonce.app.ledgers import open_ledger
+from effectonce.app.observing import Observing
 from effectonce.app.publish import install_seam
 from effectonce.app.relays import add_relays
 from effectonce.app.revoking import cancel_parked_when_revoked
@@ -31,7 +32,7 @@ from effectonce.domain.deliveries import Delivery
 from effectonce.domain.modes import Mode
 from effectonce.domain.policies import Exclusive, Natural, Policy, Unique
 from effectonce.errors import OutboxUnsuitable, SettingsInvalid
-from effectonce.observers import log
+from effectonce.events import Event
 from effectonce.outbox_ports import OutboxStore
 from effectonce.ports import LedgerStore, is_transactional
 from effectonce.runtime.keeper import Keeper
@@ -57,6 +58,7 @@ class EffectOnce:
         faults = unknown_settings(settings)
         if faults:
             raise SettingsInvalid(faults=faults)
+        self.records = False
         self._given = dict(settings) if ledger is None else {**settings, "ledger": ledger}
         self._guards: dict[int, tuple[Any, Guard]] = {}
         self._forget_process()
@@ -72,6 +74,25 @@ class EffectOnce:
         self._opened: dict[str, LedgerStore] = {}
         self._keepers: dict[LedgerStore, Keeper] = {}
         self._dispatcher: Dispatcher | Straight | None = None
+        self._observing: Observing | None = None
+
+    def emit(self, event: Event) -> None:
+        """Tell this process's observers of an event."""
+        observing = self._observing
+        if observing is None:
+            with self._lock:
+                observing = self._observing = self._observing or Observing(self, records=self.records)
+        observing.emit(event)
+
+    def keep_history(self) -> None:
+        """From now on this process and its children write down what is not ordinary; workers say so."""
+        if not self.records:
+            self.records, self._observing = True, None
+
+    def write_history(self) -> None:
+        """Write what is not written yet, before the process ends."""
+        if self._observing is not None:
+            self._observing.stop()
 
     def init_app(self, app: Any) -> None:
         """Guard this app's tasks, those that are defined already too.
@@ -167,7 +188,7 @@ class EffectOnce:
         keeper = self._keepers.get(store)
         if keeper is None:
             with self._lock:
-                keeper = self._keepers.setdefault(store, Keeper(lambda: store, emit=log))
+                keeper = self._keepers.setdefault(store, Keeper(lambda: store, emit=self.emit))
         return keeper
 
     def _open(self, setting: str, source: Any) -> LedgerStore:
@@ -196,12 +217,13 @@ class EffectOnce:
         """What sends this process's committed messages."""
         if self._dispatcher is None:
             off = self.mode is Mode.OFF
-            self._dispatcher = Straight(self.broker) if off else Dispatcher(self.outbox_store, self.broker, emit=log)
+            told = self.emit
+            self._dispatcher = Straight(self.broker) if off else Dispatcher(self.outbox_store, self.broker, emit=told)
         return self._dispatcher
 
     def relay(self) -> Relay:
         """A relay over this app's outbox; raises OutboxUnsuitable where the ledger has none."""
-        return Relay(self.outbox_store, self.broker, emit=log)
+        return Relay(self.outbox_store, self.broker, emit=self.emit)
 
     def outbox_store(self) -> OutboxStore:
         """Where messages wait; raises OutboxUnsuitable where the ledger has no such place."""

@@ -2,8 +2,9 @@
 
 import inspect
 import os
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from celery._state import get_current_task
 from celery.app.task import Context
@@ -23,7 +24,6 @@ from effectonce.domain.modes import Mode
 from effectonce.domain.policies import UNSET, Exclusive, Leased, Natural, Policy, Transactional, Unique
 from effectonce.errors import KeyInvalid, LedgerUnsuitable
 from effectonce.events import Name
-from effectonce.observers import log
 from effectonce.ports import LedgerStore, is_transactional
 from effectonce.runtime.leased import LeasedAttempt
 from effectonce.runtime.natural import NaturalAttempt
@@ -32,6 +32,9 @@ from effectonce.runtime.transactional import TransactionalAttempt
 
 if TYPE_CHECKING:
     from effectonce.app.extension import EffectOnce
+
+
+_NO_SPAN: Final[AbstractContextManager[None]] = nullcontext()
 
 
 class Guard:
@@ -207,7 +210,8 @@ class Guard:
             controls=(TaskPredicate,),
             replaced=lambda: frame.replaced,
             handed_on=lambda: frame.handed_on,
-            emit=log,
+            emit=self.once.emit,
+            scope=frame.key.scope,
             dispatch=self.once.dispatcher.dispatch,
             patience=frame.claim.lease if in_chunk() is None else 0.0,
             steps=step_plan(frame),
@@ -217,6 +221,21 @@ class Guard:
     def happened(self, frame: Frame, name: Name, **facts: Any) -> None:
         """Emit an event about this call."""
         self.plan(frame).happened(name, fence=frame.attempt.fence, **facts)
+
+    def span_of(self, frame: Frame) -> AbstractContextManager[None]:
+        """A span of a trace for this attempt, where traces are asked for."""
+        if not self.once.settings.traces:
+            return _NO_SPAN
+        from effectonce.observers.traces import attempt_span  # noqa: PLC0415 - an extra
+
+        claim, delivery = frame.claim, frame.delivery
+        return attempt_span(
+            key=claim.key,
+            scope=frame.key.scope,
+            task=self.task_name,
+            task_id=delivery.task_id,
+            attempt=claim.attempt.hex(),
+        )
 
     def _encode(self, task: Any, frame: Frame, result: Any) -> Encoded:
         """Encode before the commit; keep what must go on, whatever its size (rules 6 and 14)."""

@@ -16,7 +16,6 @@ from effectonce.domain.claims import Claim
 from effectonce.domain.idempotency import digest_of, readable
 from effectonce.domain.outbox import Stored
 from effectonce.errors import OutsideEffect
-from effectonce.observers import log
 from effectonce.runtime.exchange import Dispatch, Exchange
 
 if TYPE_CHECKING:
@@ -88,7 +87,7 @@ class Http:
         """A request without a key."""
         once = self._once
         dispatch = _dispatch_of(once, aside=sessions is not None)
-        exchange = Exchange(None, once.ledger, None, dispatch=dispatch, emit=log, sessions=sessions)
+        exchange = Exchange(None, once.ledger, None, dispatch=dispatch, emit=once.emit, sessions=sessions)
         return Conversation(once, exchange, key=None)
 
     def converse_under(
@@ -119,7 +118,7 @@ class Http:
             keep=keep,
         )
         ledger, dispatch = once.ledger, _dispatch_of(once, aside=sessions is not None)
-        exchange = Exchange(claim, ledger, once.keeper_of(ledger), dispatch=dispatch, emit=log, sessions=sessions)
+        exchange = Exchange(claim, ledger, once.keeper_of(ledger), dispatch=dispatch, emit=once.emit, sessions=sessions)
         return Conversation(once, exchange, key=key)
 
 

@@ -33,6 +33,7 @@ from effectonce.app.overdue import stamp
 from effectonce.app.sending import collecting_for, park
 from effectonce.app.unique import Described, reserve
 from effectonce.domain.modes import Mode
+from effectonce.domain.outbox import RELAYED
 from effectonce.errors import EffectOnceError, KeyInvalid
 from effectonce.runtime.unguarded import UnguardedAttempt
 
@@ -172,7 +173,8 @@ def _is_retry(frame: Frame, headers: dict[str, Any]) -> bool:
 def _fenced(frame: Frame, options: dict[str, Any]) -> None:
     """Let the retry carry the fence of its attempt, where that is committed, and no count of an earlier deferral."""
     headers = {**(options.get("headers") or {})}
-    headers.pop(requests.DEFERRALS, None)
+    for word in (requests.DEFERRALS, requests.CAUSE, RELAYED):
+        headers.pop(word, None)
     headers.pop(requests.FENCE, None)
     committed = frame.attempt.committed
     if committed is not None:

@@ -7,7 +7,9 @@ Transports that do neither make every delivery a possible repeat.
 
 from typing import Any, Final
 
+from effectonce.domain.causes import Cause
 from effectonce.domain.deliveries import Delivery
+from effectonce.domain.outbox import RELAYED
 
 KEY: Final = "effectonce_key"
 AGAIN: Final = "effectonce_again"
@@ -18,8 +20,11 @@ PARENT: Final = "effectonce_parent"
 TICK: Final = "effectonce_tick"
 ENTRY: Final = "effectonce_entry"
 SENT: Final = "effectonce_sent"
+CAUSE: Final = "effectonce_cause"
+_BEAT: Final = "celery_beat_task"
 
 _FLAGGING: Final = frozenset({"redis", "amqp"})
+_TIMED: Final = frozenset({"redis", "sqs", "pgmq"})
 
 
 def set_header(options: dict[str, Any], message: Any, name: str, value: Any) -> None:
@@ -49,7 +54,17 @@ def read_delivery(task: Any, request: Any) -> Delivery:
         continues=continuation,
         fails_on=bool(request.errbacks or request.chain or request.chord),
         deferrable=not eager,
+        cause=_cause(headers),
+        relayed=RELAYED in headers,
+        by_beat=TICK in headers or bool(headers.get(_BEAT)),
+        is_timed=not eager and transport_of(task.app) in _TIMED,
     )
+
+
+def _cause(headers: Any) -> str:
+    """What an earlier delivery of this message found out; a word that we do not know is none."""
+    said = headers.get(CAUSE)
+    return str(said) if said in list(Cause) else ""
 
 
 def _flag(app: Any, request: Any) -> tuple[bool, bool]:

@@ -27,12 +27,12 @@ from celery.utils.time import maybe_iso8601
 
 from effectonce.app import requests
 from effectonce.app.frames import Frame
+from effectonce.domain.causes import Cause
 from effectonce.domain.keys import Key
 from effectonce.domain.modes import Mode
 from effectonce.domain.sightings import Sighting, Would
 from effectonce.errors import EffectOnceError, LedgerUnavailable
 from effectonce.events import Event, Name
-from effectonce.observers import log
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -137,13 +137,27 @@ def _reserve(
     if guard.mode is Mode.OBSERVE:
         _observed(store, guard, key, task_id)
         return None
-    log(Event(name=Name.EFFECT_SENT_BEFORE, key=str(key), task=guard.task_name, task_id=first))
+    facts = {"cause": Cause.CALLER.value}
+    guard.once.emit(
+        Event(
+            name=Name.EFFECT_SENT_BEFORE,
+            key=str(key),
+            task=guard.task_name,
+            task_id=first,
+            digest=key.digest,
+            scope=key.scope,
+            facts=facts,
+        )
+    )
     raise AlreadySent(first=first, task_id=task_id)
 
 
 def _observed(store: Any, guard: "Guard", key: Key, task_id: str) -> None:
     """A second send goes out, and is counted as one that would not have."""
-    log(Event(name=Name.EFFECT_OBSERVED, key=str(key), task=guard.task_name, facts={"would": Would.NOT_SEND.value}))
+    facts = {"would": Would.NOT_SEND.value}
+    guard.once.emit(
+        Event(name=Name.EFFECT_OBSERVED, key=str(key), task=guard.task_name, digest=key.digest, facts=facts)
+    )
     store.see(
         Sighting(
             digest=key.digest,

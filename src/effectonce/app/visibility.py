@@ -15,7 +15,6 @@ from effectonce.app.brokers import deliveries_of, visibility_timeout, why_not_re
 from effectonce.domain.modes import Mode
 from effectonce.domain.visibility import renewal_interval
 from effectonce.errors import SettingsInvalid
-from effectonce.observers import log
 from effectonce.outbox_ports import BrokerAway
 from effectonce.runtime.loop import Loop
 from effectonce.runtime.visibility import VisibilityKeeper
@@ -58,7 +57,7 @@ class KeepsVisibility(bootsteps.StartStopStep):
             return
         interval = renewal_interval(deliveries.timeout)
         at_most = parent.app.effectonce.settings.renew_at_most_seconds
-        keeper = VisibilityKeeper(lambda: self._current(parent), at_most=at_most, emit=log)
+        keeper = VisibilityKeeper(lambda: self._current(parent), at_most=at_most, emit=parent.app.effectonce.emit)
         steps = {"keeper of visibility": keeper.renew, "sweeper": keeper.sweep}
         self._loops = [
             Loop(name, _patiently(name, step), interval=interval, slowest=interval) for name, step in steps.items()

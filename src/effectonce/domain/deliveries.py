@@ -14,7 +14,9 @@ class Delivery:
 
     *flagged*: the broker says it delivered this before. *counts*: this transport says so at all. *deferrals*: how
     often a copy of it was put off. *reenter*: the fence that its retry carries. *continues*: it has links, a chain
-    or a chord. *fails_on*: it has error links, a chain or a chord.
+    or a chord. *fails_on*: it has error links, a chain or a chord. *cause*: why it came, where a copy carries that.
+    *relayed*: a relay sent it that cannot know whether it had gone out. *by_beat*: a schedule sent it. *is_timed*: its
+    broker delivers again what is not acknowledged in time.
     """
 
     task: str
@@ -28,6 +30,10 @@ class Delivery:
     continues: bool = False
     fails_on: bool = False
     deferrable: bool = False
+    cause: str = ""
+    relayed: bool = False
+    by_beat: bool = False
+    is_timed: bool = False
 
     @property
     def identity(self) -> bytes:

@@ -10,7 +10,8 @@ Two failures are not the same. A broker that cannot be reached is no fault of th
 message that the broker refuses is tried ever more slowly and then set aside as stuck, for a person.
 """
 
-from dataclasses import dataclass
+import json
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Final
 
@@ -22,6 +23,9 @@ HOLD: Final = 30.0
 
 LIMIT: Final = 10
 """Tries after which a message that the broker refuses is stuck."""
+
+RELAYED: Final = "effectonce_relayed"
+"""The header of a message that may have gone out before, as the relay that sends it knows."""
 
 _FIRST: Final = 1.0
 _SLOWEST: Final = 300.0
@@ -106,6 +110,20 @@ class Later:
 @dataclass(frozen=True, slots=True)
 class Stuck:
     """Set it aside."""
+
+
+def may_have_gone_out(stored: Stored) -> bool:
+    """Tell whether an earlier taker, or the writer itself, may have sent a message that a relay has taken."""
+    return stored.tries > 1 or not stored.message.is_for_relay
+
+
+def marked_as_relayed(stored: Stored) -> Stored:
+    """The same message, saying of itself that it may be a repeat. What is not JSON stays as it is."""
+    try:
+        headers = json.loads(stored.message.headers)
+    except ValueError:
+        return stored
+    return replace(stored, message=replace(stored.message, headers=json.dumps({**headers, RELAYED: 1})))
 
 
 def after_refusal(*, tries: int, limit: int = LIMIT) -> Later | Stuck:

@@ -17,6 +17,7 @@ from effectonce.domain.outbox import Message, Stored
 from effectonce.domain.steps import End, Step
 from effectonce.outbox_ports import OutboxStore
 from effectonce.ports.exchanges import ExchangeWork
+from effectonce.ports.history import HistoryStore
 from effectonce.ports.keeping import Keeping
 from effectonce.ports.keeping import Pruned as Pruned
 from effectonce.ports.reservations import ReservationStore
@@ -25,6 +26,7 @@ from effectonce.ports.schedule import ScheduleStore as ScheduleStore
 from effectonce.ports.schedule import StoringTickStore as StoringTickStore
 from effectonce.ports.schedule import TickStore as TickStore
 from effectonce.ports.sightings import SightingStore
+from effectonce.ports.surveys import SurveyStore
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -319,6 +321,18 @@ Sleep = Callable[[float], None]
 def is_transactional(store: LedgerStore) -> TypeGuard[TransactionalStore]:
     """Tell whether entries of *store* can commit together with the work."""
     return hasattr(store, "work")
+
+
+def history_of(store: LedgerStore) -> HistoryStore | None:
+    """Where *store* keeps what was not ordinary; None where it does not."""
+    found: HistoryStore | None = getattr(store, "history", None)
+    return found
+
+
+def survey_of(store: LedgerStore) -> SurveyStore | None:
+    """What *store* can say about itself in short; None where it cannot."""
+    found: SurveyStore | None = getattr(store, "survey", None)
+    return found
 
 
 def is_scheduling(store: LedgerStore) -> TypeGuard[SchedulingLedger]:

@@ -119,7 +119,8 @@ class Keeper:
             still = self._held.pop(held.granted.attempt, None)
         if still is not None:
             granted = held.granted
-            self._emit(Event(name=Name.LEASE_LOST, key=held.key, attempt=granted.attempt.hex(), fence=granted.fence))
+            attempt, fence, digest = granted.attempt.hex(), granted.fence, granted.digest
+            self._emit(Event(name=Name.LEASE_LOST, key=held.key, attempt=attempt, fence=fence, digest=digest))
 
 
 def _renewal(held: Held) -> Renewal:

@@ -191,8 +191,7 @@ class LeasedAttempt:
         lease = Lease.asked(asked, length=self._plan.claim.lease)
         self._held = self._holding.enter_context(self._keeper.holding(answer, lease=lease, key=self._plan.claim.key))
         self._steps = Steps(self._plan, self._store, answer, self._held)
-        name = Name.CLAIM_TAKEN_OVER if answer.takeover else Name.CLAIM_GRANTED
-        self._plan.happened(name, fence=answer.fence, deaths=answer.deaths)
+        self._plan.was_granted(answer)
 
     def _end(self, outcome: Outcome) -> None:
         self._unwritten = outcome

@@ -5,7 +5,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from effectonce.domain.claims import Claim, Outcome, Refused, State, judge
+from effectonce.domain.causes import Cause
+from effectonce.domain.claims import Claim, Granted, Outcome, Refused, State, judge
 from effectonce.domain.deliveries import Delivery
 from effectonce.domain.outbox import Stored
 from effectonce.domain.steps import OnUnknown, Step
@@ -66,6 +67,7 @@ class Plan:
     dispatch: Callable[[Sequence[Stored]], None] = _leave_to_relays
     steps: StepPlan = StepPlan()
     waits: bool = False
+    scope: str = ""
     clock: Callable[[], float] = time.monotonic
     sleep: Sleep = time.sleep
 
@@ -92,6 +94,14 @@ class Plan:
         self.happened(Name.CLAIM_REFUSED, state=state or "held in a transaction")
         return Refusal(judge(answer, self.claim))
 
+    def was_granted(self, granted: Granted) -> None:
+        """Emit that the claim is ours, or that it was another's who is gone."""
+        if granted.takeover:
+            cause = Cause.TAKEOVER.value
+            self.happened(Name.CLAIM_TAKEN_OVER, fence=granted.fence, deaths=granted.deaths, cause=cause)
+        else:
+            self.happened(Name.CLAIM_GRANTED, fence=granted.fence, deaths=granted.deaths)
+
     def happened(self, name: Name, fence: int = 0, **facts: Any) -> None:
         """Emit an event about this attempt."""
         self.emit(
@@ -102,6 +112,8 @@ class Plan:
                 task_id=self.delivery.task_id,
                 attempt=self.claim.attempt.hex(),
                 fence=fence,
+                digest=self.claim.digest,
+                scope=self.scope,
                 facts=facts,
             )
         )

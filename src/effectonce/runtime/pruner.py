@@ -13,8 +13,9 @@ from hashlib import blake2b
 from typing import Final
 
 from effectonce.domain.claims import Claim, Granted, State
+from effectonce.errors import SchemaMissing
 from effectonce.events import Emit, Event, Name
-from effectonce.ports import LedgerStore, Renewal, Sleep
+from effectonce.ports import LedgerStore, Renewal, Sleep, history_of
 
 BATCH: Final = 2000
 """Entries that one batch looks at."""
@@ -24,6 +25,12 @@ TERM: Final = 60.0
 
 EVERY: Final = 600.0
 """Seconds between two passes, counted from the end of the last, whichever worker made it."""
+
+HISTORY_ROWS: Final = 100_000
+"""Rows of the history that are kept unless the settings say otherwise."""
+
+MINUTES: Final = 3 * 24 * 60
+"""Minutes of which counts are kept."""
 
 KEY: Final = "effectonce:pruner"
 _DIGEST: Final = blake2b(KEY.encode(), digest_size=16).digest()
@@ -96,9 +103,12 @@ class Pruner:
 class PruningLoop:
     """Prunes the stores of a worker when they are due."""
 
-    def __init__(self, stores: Callable[[], Sequence[LedgerStore]], *, emit: Emit) -> None:
+    def __init__(
+        self, stores: Callable[[], Sequence[LedgerStore]], *, emit: Emit, history_rows: int = HISTORY_ROWS
+    ) -> None:
         self._stores = stores
         self._emit = emit
+        self._history_rows = history_rows
 
     def step(self) -> bool:
         """Look at each store once."""
@@ -107,9 +117,21 @@ class PruningLoop:
             if store.forgets_by_itself or not pruner.is_due(time.time()):
                 continue
             removed = pruner.prune()
+            trim_history(store, rows=self._history_rows)
             if removed:
                 self._emit(Event(name=Name.ENTRIES_PRUNED, facts={"ledger": store.name, "removed": removed}))
         return False
+
+
+def trim_history(store: LedgerStore, *, rows: int = HISTORY_ROWS) -> int:
+    """Keep about the last *rows* of a store's history, and counts of the last days; answers how many rows went."""
+    history = history_of(store)
+    if history is None:
+        return 0
+    try:
+        return history.trim(rows=rows, minutes=MINUTES)
+    except SchemaMissing:
+        return 0
 
 
 def _renewal(granted: Granted) -> Renewal:

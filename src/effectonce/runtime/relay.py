@@ -16,7 +16,15 @@ from contextlib import suppress
 from typing import Final
 
 from effectonce import crashpoints
-from effectonce.domain.outbox import HOLD, Later, Stored, Stuck, after_refusal
+from effectonce.domain.outbox import (
+    HOLD,
+    Later,
+    Stored,
+    Stuck,
+    after_refusal,
+    marked_as_relayed,
+    may_have_gone_out,
+)
 from effectonce.errors import LedgerUnavailable
 from effectonce.events import Emit, Event, Name
 from effectonce.outbox_ports import Broker, BrokerAway, OutboxStore
@@ -94,6 +102,7 @@ class Relay:
             taken = store.take_of(effect, hold=HOLD, at_once=at_once)
         if not taken:
             return 0
+        taken = [marked_as_relayed(each) if may_have_gone_out(each) else each for each in taken]
         crashpoints.crash_point("relay.before")
         try:
             _send(store, self._broker, taken, emit=self._emit, point="relay.after")

@@ -51,6 +51,7 @@ class Rescuer:
                     task_id=entry.task_id,
                     attempt=entry.attempt.hex(),
                     fence=entry.fence,
+                    digest=entry.digest,
                     facts={"deaths": entry.deaths + 1},
                 )
             )

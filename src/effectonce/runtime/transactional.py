@@ -118,8 +118,7 @@ class TransactionalAttempt:
         if isinstance(answer, Refused):
             raise self._plan.refused(answer)
         self.committed = self.granted = answer
-        name = Name.CLAIM_TAKEN_OVER if answer.takeover else Name.CLAIM_GRANTED
-        self._plan.happened(name, fence=answer.fence, deaths=answer.deaths)
+        self._plan.was_granted(answer)
 
     def _turn_or_claim(self, body: Callable[[], Any]) -> Any:
         """A first delivery that meets an entry which was let go commits a claim on it, and goes on from there."""

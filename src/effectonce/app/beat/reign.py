@@ -17,7 +17,6 @@ from effectonce.domain.outbox import Message
 from effectonce.domain.series import SECOND, Instant
 from effectonce.domain.terms import Term
 from effectonce.domain.ticks import Missed, Planned, Tick
-from effectonce.observers import log
 from effectonce.ports import TickStore, is_storing
 from effectonce.runtime.agenda import Agenda
 from effectonce.runtime.conductor import Conductor, Deposed
@@ -54,7 +53,7 @@ class Reign:
             "term": lambda: self.term if self._trusted() else None,
             "find": self.book.find,
             "note": self.book.advance,
-            "emit": log,
+            "emit": self._once.emit,
             "since": wall_clock(),
         }
         if is_storing(store) and self._once.settings.leases is None:

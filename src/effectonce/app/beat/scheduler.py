@@ -14,7 +14,6 @@ from celery import beat
 from effectonce.app.beat.reign import Reign, open_book, scheduler_class
 from effectonce.domain.ticks import Missed
 from effectonce.errors import LedgerUnavailable, LedgerUnsuitable, SettingsInvalid
-from effectonce.observers import log
 from effectonce.ports import ScheduleStore, is_scheduling
 from effectonce.runtime.conductor import ClockWrong, Deposed
 from effectonce.runtime.elector import Elector
@@ -57,7 +56,7 @@ class OnceScheduler(beat.Scheduler):
                 name=group_of(self._once),
                 who=f"{socket.gethostname()}:{os.getpid()}",
                 length=self._length,
-                emit=log,
+                emit=self._once.emit,
             )
             self._elector.start()
 

@@ -55,6 +55,19 @@ class RedisLedger(RedisSightings):
         """Its URL without user and password."""
         return self._name
 
+    def server_facts(self) -> Mapping[str, Any]:
+        """How the server keeps what it has, for people: whether it evicts, and whether a restart loses all.
+
+        Empty where the server does not say (``CONFIG`` is forbidden on hosted ones).
+        """
+        names = ("maxmemory", "maxmemory-policy", "appendonly", "save")
+        try:
+            told: dict[Any, Any] = self._client.config_get(*names)
+        except redis.RedisError:
+            return {}
+        found = {_word(name): _word(value) for name, value in told.items()}
+        return {**found, "maxmemory": int(found.get("maxmemory", 0))}
+
     @property
     def schedule(self) -> RedisSchedule:
         """Terms and ticks, under the same prefix."""
@@ -273,3 +286,7 @@ class RedisLedger(RedisSightings):
 
 def _batches(items: Sequence[bytes], *, size: int) -> Iterator[Sequence[bytes]]:
     return (items[start : start + size] for start in range(0, len(items), size))
+
+
+def _word(said: Any) -> str:
+    return said.decode() if isinstance(said, bytes) else str(said)

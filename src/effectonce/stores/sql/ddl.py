@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from sqlalchemy import URL, BigInteger, Column, Integer, LargeBinary, SmallInteger, Table, UniqueConstraint
+from sqlalchemy import URL, BigInteger, Column, Index, Integer, LargeBinary, SmallInteger, Table, UniqueConstraint
 from sqlalchemy.engine import Dialect
 from sqlalchemy.schema import CreateIndex, CreateTable, DropTable
 
@@ -60,7 +60,7 @@ def creating(drivername: str, names: Sequence[str]) -> list[str]:
     for table in tables(None).metadata.sorted_tables:
         if table.name in names:
             statements.append(_sql(CreateTable(table, if_not_exists=True), dialect))
-            indexes = sorted(table.indexes, key=lambda index: str(index.name))
+            indexes = sorted(_creatable(table, dialect), key=lambda index: str(index.name))
             statements += [_sql(CreateIndex(index, if_not_exists=True), dialect) for index in indexes]
     if META in names:
         statements.append(
@@ -74,6 +74,12 @@ def dropping(drivername: str, names: Sequence[str]) -> list[str]:
     dialect = _dialect(drivername)
     found = [table for table in reversed(tables(None).metadata.sorted_tables) if table.name in names]
     return [_sql(DropTable(table, if_exists=True), dialect) for table in found]
+
+
+def _creatable(table: Table, dialect: Dialect) -> Iterator[Index]:
+    """All but those that only databases with partial indices have."""
+    has_partial = dialect.name not in {"mysql", "mariadb"}
+    return (index for index in table.indexes if has_partial or not index.info.get("partial"))
 
 
 def _dialect(drivername: str) -> Dialect:

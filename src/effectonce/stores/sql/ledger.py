@@ -20,6 +20,7 @@ from effectonce.ports import Renewal, Work
 from effectonce.ports.exchanges import ExchangeWork
 from effectonce.stores.sql.dialects import CLAIM_WAIT
 from effectonce.stores.sql.exchanges import SqlExchange
+from effectonce.stores.sql.history import SqlHistory
 from effectonce.stores.sql.keeping import Keeping
 from effectonce.stores.sql.locked import Locked
 from effectonce.stores.sql.nested import NestedWork
@@ -41,6 +42,7 @@ from effectonce.stores.sql.schedule import SqlSchedule
 from effectonce.stores.sql.sightings import SqlSightings
 from effectonce.stores.sql.source import Source
 from effectonce.stores.sql.steps import StepRecords
+from effectonce.stores.sql.surveys import SqlSurvey
 from effectonce.stores.sql.work import SqlWork
 
 
@@ -72,6 +74,16 @@ class SqlLedger(StepRecords, Keeping, SqlReservations, SqlSightings):
         """Terms and ticks, in the same database."""
         schema = self._tables.metadata.schema
         return SqlSchedule(self.source, schema=schema, create=self._create, outbox=lambda: self.outbox)
+
+    @property
+    def history(self) -> SqlHistory:
+        """What was not ordinary; see `ports.history`."""
+        return SqlHistory(self)
+
+    @property
+    def survey(self) -> SqlSurvey:
+        """What it says about itself; see `ports.surveys`."""
+        return SqlSurvey(self, schema=self._tables.metadata.schema)
 
     @property
     def outbox(self) -> SqlOutbox:

@@ -10,6 +10,7 @@ from sqlalchemy import Table, TextClause, text
 
 from effectonce.domain.claims import State
 from effectonce.stores.sql.dialects import Dialect
+from effectonce.stores.sql.history_statements import HistoryStatements
 from effectonce.stores.sql.keeping_statements import KeepingStatements
 from effectonce.stores.sql.outbox_statements import COLUMNS as OUTBOX_COLUMNS
 from effectonce.stores.sql.outbox_statements import OutboxStatements
@@ -28,6 +29,8 @@ CLAIMED, RELEASED, UNKNOWN, POISONED = (
     int(state) for state in (State.CLAIMED, State.RELEASED, State.UNKNOWN, State.POISONED)
 )
 ENDED = f"{State.COMPLETED:d}, {State.FAILED:d}"
+WAITS = "state in (5, 6)"
+"""Unknown or poisoned; the words of the index `effectonce_waiting`, without which SQLite does not use it."""
 
 
 class Statements:
@@ -48,6 +51,9 @@ class Statements:
         outbox, relays = quote(tables.outbox), quote(tables.relays)
         self.outbox = OutboxStatements(dialect, outbox=outbox, relays=relays)
         self.keeping = KeepingStatements(entries, held, steps, outbox, dialect)
+        self.history = HistoryStatements(
+            dialect, history=quote(tables.history), minutes=quote(tables.minutes), entries=entries
+        )
         reservations = quote(tables.reservations)
         self.reservations = ReservationStatements(reservations, dialect)
         observed = quote(tables.observed)
@@ -183,6 +189,18 @@ class Statements:
         # No lock; reads the whole table: for people.
         self.find = text(f"{seen} where {dialect.key} = :key or digest = :digest limit 100")
         self.counts = text(f"select state, count(*) from {entries} group by state")
+        # No lock; the index of what waits for a person, and the index of claims.
+        self.standing = text(f"select state, count(*) from {entries} where {WAITS} group by state")
+        self.in_flight = text(f"select count(*) from {entries} where state = {CLAIMED}")
+        self.waiting_page = text(
+            f"{seen} where {WAITS} and state = :state and digest > :after order by digest limit :limit"
+        )
+        self.claimed_page = text(f"{seen} where state = {CLAIMED} and digest > :after order by digest limit :limit")
+        # No lock; a range of the primary key, which bounds what is looked at.
+        self.search = text(
+            f"{seen} where digest > :after and digest <= :last and (:state = 0 or state = :state) "
+            f"and ({dialect.key} like :words escape '!' or task_id like :words escape '!') order by digest limit :limit"
+        )
 
 
 def _insert(entries: str, dialect: Dialect, condition: str) -> TextClause:

@@ -24,6 +24,9 @@ from sqlalchemy.dialects.mysql import BINARY, LONGBLOB, MEDIUMTEXT, VARBINARY, V
 VERSION = 1
 """Of the schema; a ledger with a smaller one is refused until it is upgraded."""
 
+SEEN_SINCE: Final = 2
+"""The version that brought the history; a ledger of version 1 works without it."""
+
 CONTINUED, HANDED_OVER, NOT_KEPT, HOLDS = 1, 2, 4, 8
 """Bits of *flags*."""
 
@@ -65,6 +68,8 @@ class Tables:
     ticks: Table
     outbox: Table
     relays: Table
+    history: Table
+    minutes: Table
 
 
 def tables(schema: str | None) -> Tables:
@@ -95,6 +100,7 @@ def tables(schema: str | None) -> Tables:
         **ROWS_WITH_LOCKS,
     )
     _partial("effectonce_claimed", entries, "state = 1")
+    _waiting(entries)
     held = Table(
         "effectonce_held",
         metadata,
@@ -114,7 +120,8 @@ def tables(schema: str | None) -> Tables:
     )
     steps = _steps(metadata)
     others = (_terms(metadata), _ticks(metadata), _outbox(metadata), _relays(metadata))
-    return Tables(metadata, entries, held, steps, _reservations(metadata), _observed(metadata), meta, *others)
+    aside = (_reservations(metadata), _observed(metadata))
+    return Tables(metadata, entries, held, steps, *aside, meta, *others, _history(metadata), _minutes(metadata))
 
 
 def _reservations(metadata: MetaData) -> Table:
@@ -246,6 +253,50 @@ def _relays(metadata: MetaData) -> Table:
         Column("holder", IDENTITY, nullable=False),
         **ROWS_WITH_LOCKS,
     )
+
+
+def _history(metadata: MetaData) -> Table:
+    """What was not ordinary, newest last. No effect needs it: a ledger without this table works."""
+    return Table(
+        "effectonce_history",
+        metadata,
+        Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
+        Column("at", BigInteger, nullable=False),
+        Column("fence", BigInteger, nullable=False),
+        Column("times", Integer, nullable=False),
+        Column("digest", DIGEST, nullable=False),
+        Column("name", ORDER, nullable=False),
+        Column("cause", ORDER, nullable=False),
+        Column("task", WORDS, nullable=False),
+        Column("task_id", WORDS, nullable=False),
+        Column("attempt", WORDS, nullable=False),
+        Column("facts", WORDS, nullable=False),
+        Index("effectonce_history_of", "digest", "id"),
+        info={"since": SEEN_SINCE},
+        **ROWS_WITH_LOCKS,
+    )
+
+
+def _minutes(metadata: MetaData) -> Table:
+    """How often what happened in each minute."""
+    return Table(
+        "effectonce_minutes",
+        metadata,
+        Column("number", BigInteger, nullable=False),
+        Column("minute", BigInteger, primary_key=True, autoincrement=False),
+        Column("name", ORDER, primary_key=True),
+        Column("cause", ORDER, primary_key=True),
+        info={"since": SEEN_SINCE},
+        **ROWS_WITH_LOCKS,
+    )
+
+
+def _waiting(entries: Table) -> None:
+    """An index over the few entries that wait for a person; MariaDB, which has no such index, uses that of claims."""
+    where = text("state in (5, 6)")
+    told = {"partial": True}
+    index = Index("effectonce_waiting", entries.c.state, postgresql_where=where, sqlite_where=where, info=told)
+    index.ddl_if(callable_=lambda *_, dialect, **__: dialect.name not in _MARIADB)
 
 
 def _partial(name: str, entries: Table, where: str) -> None:

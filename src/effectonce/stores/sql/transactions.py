@@ -23,7 +23,7 @@ from effectonce.stores.sql.mariadb_statements import MariaDBStatements
 from effectonce.stores.sql.schema import create_tables
 from effectonce.stores.sql.source import Source
 from effectonce.stores.sql.statements import Statements
-from effectonce.stores.sql.tables import VERSION, tables
+from effectonce.stores.sql.tables import VERSION, Tables, tables
 
 T = TypeVar("T")
 
@@ -44,6 +44,11 @@ class ShortTransactions:
         self.stores_messages = True
         self._first_use = threading.RLock()
         self.gate = ForkGate()
+
+    @property
+    def tables(self) -> Tables:
+        """The tables as they should be."""
+        return self._tables
 
     @property
     def name(self) -> str:

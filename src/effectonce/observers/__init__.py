@@ -28,6 +28,10 @@ _LEVELS: Final = {
     Name.TERM_WON: logging.INFO,
     Name.TICK_SENT: logging.INFO,
     Name.ENTRIES_PRUNED: logging.INFO,
+    Name.EFFECT_SETTLED: logging.INFO,
+    Name.EFFECT_RERUN: logging.INFO,
+    Name.EFFECT_REOPENED: logging.INFO,
+    Name.EFFECT_REDACTED: logging.INFO,
     Name.EFFECT_POISONED: logging.ERROR,
     Name.EFFECT_UNKNOWN: logging.ERROR,
     Name.OUTBOX_STUCK: logging.ERROR,
@@ -37,10 +41,19 @@ _LEVELS: Final = {
 
 def log(event: Event) -> None:
     """Write one line about *event*; names without a level of their own are warnings."""
-    level = _LEVELS.get(event.name, logging.WARNING)
+    _write(event, _LEVELS.get(event.name, logging.WARNING))
+
+
+def log_ordinary_too(event: Event) -> None:
+    """The same, and what is ordinary at INFO."""
+    _write(event, max(_LEVELS.get(event.name, logging.WARNING), logging.INFO))
+
+
+def _write(event: Event, level: int) -> None:
     if not logger.isEnabledFor(level):
         return
-    named = {"key": event.key, "task": event.task, "task_id": event.task_id, "attempt": event.attempt}
+    scope = event.scope if event.scope != event.task else ""
+    named = {"key": event.key, "scope": scope, "task": event.task, "task_id": event.task_id, "attempt": event.attempt}
     shown = {name: value for name, value in {**named, "fence": event.fence, **event.facts}.items() if value}
     line = " ".join(f"{name}={value}" for name, value in shown.items())
     logger.log(level, "%s %s", event.name.value, line, extra={"effectonce": {"event": event.name.value, **shown}})
