@@ -92,3 +92,23 @@ def test_an_order_is_sent_to_be_charged_after_its_request_has_committed() -> Non
     assert message.headers["task"] == "shop.celery.charge"
     assert charge(*message.payload[0]) == "charged 7"
     assert payments(answer.json()["order"]) == [7]
+
+
+def test_a_request_that_is_sent_again_makes_one_order_and_one_message() -> None:
+    from shop.celery import app as celery_app
+    from shop.database import Order, SessionLocal
+    from shop.main import app
+
+    headers = {"Idempotency-Key": "5f1d3b1e-order", "Authorization": "Bearer of carol"}
+    new = {"customer": "carol@example.com", "total": 9}
+    with TestClient(app) as client:
+        first, again = (client.post("/orders", json=new, headers=headers) for _ in range(2))
+        other = client.post("/orders", json={**new, "total": 10}, headers=headers)
+    assert (first.status_code, again.status_code, other.status_code) == (202, 202, 422)
+    assert first.json() == again.json()
+    assert again.headers["Idempotency-Replayed"] == "true"
+    with SessionLocal() as session:
+        assert session.scalars(select(Order.total).where(Order.customer == "carol@example.com")).all() == [9]
+    with celery_app.connection() as broker, closing(broker.SimpleQueue("celery")) as queue:
+        assert queue.get(timeout=10).payload[0] == [first.json()["order"]]
+        assert queue.qsize() == 0

@@ -67,3 +67,17 @@ def test_an_order_is_sent_to_be_charged_after_its_request_has_committed(app: Fla
     assert message.headers["task"] == "shop.tasks.charge"
     assert charge(*message.payload[0]) == "charged 7"
     assert payments() == [7]
+
+
+def test_a_request_that_is_sent_again_makes_one_order_and_one_message(app: Flask) -> None:
+    headers = {"Idempotency-Key": "5f1d3b1e-order", "Authorization": "Bearer of carol"}
+    new = {"customer": "carol@example.com", "total": 9}
+    client = app.test_client()
+    first, again = (client.post("/orders", data=new, headers=headers) for _ in range(2))
+    assert client.post("/orders", data={**new, "total": 10}, headers=headers).status_code == 422
+    assert (first.status_code, again.status_code, first.json) == (202, 202, again.json)
+    assert again.headers["Idempotency-Replayed"] == "true"
+    assert list(db.session.scalars(db.select(Order.total).where(Order.customer == "carol@example.com"))) == [9]
+    with app.extensions["celery"].connection() as broker, closing(broker.SimpleQueue("celery")) as queue:
+        assert queue.get(timeout=10).payload[0] == [first.json["order"]]
+        assert queue.qsize() == 0

@@ -67,6 +67,18 @@ class Ordering(TransactionTestCase):
         assert charge(*message.payload[0]) == "charged 7"
         assert Order.objects.get().is_paid
 
+    def test_a_request_that_is_sent_again_makes_one_order_and_one_message(self) -> None:
+        headers = {"Idempotency-Key": "5f1d3b1e-order", "Authorization": "Bearer of carol"}
+        new = {"customer": "carol@example.com", "total": 9}
+        first, again = (self.client.post("/orders", new, headers=headers) for _ in range(2))
+        assert (first.status_code, again.status_code, first.json()) == (202, 202, again.json())
+        assert again.headers["Idempotency-Replayed"] == "true"
+        assert self.client.post("/orders", {**new, "total": 10}, headers=headers).status_code == 422
+        assert Order.objects.get().total == 9
+        with app.connection() as broker, closing(broker.SimpleQueue("celery")) as queue:
+            assert queue.get(timeout=10).payload[0] == [first.json()["order"]]
+            assert queue.qsize() == 0
+
     def test_the_checks_find_nothing(self) -> None:
         call_command("check", databases=["default"], fail_level="WARNING")
         call_command("makemigrations", check=True, dry_run=True, verbosity=0)

@@ -12,6 +12,7 @@ ROOT_URLCONF = "shop.urls"
 USE_TZ = True
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 INSTALLED_APPS = ["effectonce.contrib.django", "orders", "receipts"]
+MIDDLEWARE = ["effectonce.http.django.IdempotencyMiddleware"]
 EMAIL_BACKEND = "django.core.mail.backends.console.EmailBackend"
 
 DATABASES = {

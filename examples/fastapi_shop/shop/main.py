@@ -1,16 +1,17 @@
 """The web app."""
 
-from collections.abc import Iterator
 from typing import Annotated
 
 from fastapi import Depends, FastAPI
 from pydantic import BaseModel
 from sqlalchemy.orm import Session
 
+from effectonce.http.asgi import IdempotencyMiddleware
 from shop.celery import charge, once
-from shop.database import Order, SessionLocal
+from shop.database import Order
 
 app = FastAPI()
+app.add_middleware(IdempotencyMiddleware, once=once)
 
 
 class NewOrder(BaseModel):
@@ -20,19 +21,11 @@ class NewOrder(BaseModel):
     total: int
 
 
-def get_session() -> Iterator[Session]:
-    """One session a request."""
-    with SessionLocal() as session:
-        yield session
-
-
 @app.post("/orders", status_code=202)
-def take_order(new: NewOrder, session: Annotated[Session, Depends(get_session)]) -> dict[str, int]:
-    """Store an order, and have it charged: the message commits with the order."""
+def take_order(new: NewOrder, session: Annotated[Session, Depends(once.http.session)]) -> dict[str, int]:
+    """Store an order, and have it charged: order, message and the record of the answer are one commit."""
     order = Order(customer=new.customer, total=new.total)
     session.add(order)
     session.flush()
-    with once.outbox(session):
-        charge.delay(order.id)
-    session.commit()
+    charge.delay(order.id)
     return {"order": order.id}

@@ -6,6 +6,7 @@ from typing import Any
 from celery import Celery, Task
 from flask import Flask, request
 
+from effectonce.http.wsgi import IdempotencyMiddleware
 from shop.extensions import db, once
 
 
@@ -21,6 +22,7 @@ def create_app(**settings: Any) -> Flask:
     db.init_app(app)
     celery_init_app(app)
     once.init_app(app)
+    app.wsgi_app = IdempotencyMiddleware(app.wsgi_app, once=once)
     _add_routes(app)
     app.cli.command("init-db")(lambda: create_tables(app))
     return app
@@ -54,11 +56,10 @@ def _add_routes(app: Flask) -> None:
 
     @app.post("/orders")
     def take_order() -> tuple[dict[str, int], int]:
-        """Store an order, and have it charged: the message commits with the order."""
+        """Store an order, and have it charged: order, message and the record of the answer are one commit."""
+        once.http.session()  # `db.session` is the request's own transaction from here on
         order = Order(customer=request.form["customer"], total=int(request.form["total"]))
         db.session.add(order)
         db.session.flush()
-        with once.outbox(db.session):
-            charge.delay(order.id)
-        db.session.commit()
+        charge.delay(order.id)
         return {"order": order.id}, 202

@@ -164,6 +164,7 @@ def _opened(conversation: Conversation, *, alone: bool) -> Answer | None:
     try:
         conversation.exchange.open()
     except FenceRefused:
+        conversation.exchange.let_go()
         return answers.running(1)
     except BaseException:
         conversation.exchange.let_go()

@@ -1,13 +1,19 @@
 """The middleware under Django: a view of plain ORM, its messages and the record of its answer are one commit."""
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, ClassVar
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.db import transaction
+from django.db import connections, transaction
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.test import RequestFactory, override_settings
+from rest_framework.exceptions import ValidationError
+from rest_framework.renderers import JSONRenderer
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
 
 from effectonce import EffectOnce, SettingsInvalid
 from effectonce.http.django import IdempotencyMiddleware, idempotency
@@ -42,11 +48,12 @@ class Server:
             return refusal
         self.runs += 1
         try:
-            return self.view(request)
+            response: HttpResponse = self.view(request)
         except Http404:
             return HttpResponse(status=404)
         except Boom:
             return HttpResponse(status=500)
+        return response.render() if hasattr(response, "render") else response
 
     def post(self, data: Any = "1", *, key: str | None = "k", who: str = "Bearer ann", **more: Any) -> HttpResponse:
         headers = {"Authorization": who} if who else {}
@@ -109,6 +116,23 @@ def test_a_twin_inside_of_the_view_is_told_so(server: Server) -> None:
     server.view = view
     assert server.post().status_code == 201
     assert ([twin.status_code for twin in twins], server.charges) == ([409], 1)
+
+
+@pytest.mark.parametrize("alias", ["postgresql"], indirect=True)
+def test_a_crowd_of_twins_makes_one_row(server: Server) -> None:
+    """A twin that looks at the entry has the key's lock for a moment; the first one is not put off by that."""
+
+    def ask(_: int) -> int:
+        try:
+            return int(server.post().status_code)
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(6) as pool:
+        statuses = list(pool.map(ask, range(12)))
+    assert set(statuses) <= {201, 409}
+    assert statuses.count(201) >= 1
+    assert (server.runs, server.charges, server.sent) == (1, 1, ["receipt of 1"])
 
 
 def test_refusals_and_failures_undo_the_work(server: Server) -> None:
@@ -212,3 +236,31 @@ def test_a_server_that_is_interrupted_lets_go(server: Server) -> None:
         server.post()
     server.view = plain
     assert (server.post().status_code, server.charges, server.sent) == (201, 1, ["receipt of 1"])
+
+
+@override_settings(REST_FRAMEWORK={"UNAUTHENTICATED_USER": None})
+def test_views_of_the_rest_framework_are_served_too(server: Server) -> None:
+    """What it refuses by an exception is undone as well."""
+
+    class Orders(APIView):
+        authentication_classes: ClassVar[list[Any]] = []
+        renderer_classes: ClassVar[list[Any]] = [JSONRenderer]
+
+        def post(self, request: Request) -> Response:
+            server.take(request)
+            if request.data["total"] < 0:
+                raise ValidationError({"total": "is below 0"})
+            return Response({"total": request.data["total"]}, status=201)
+
+    server.view = idempotency(required=True)(Orders.as_view())
+
+    def send(total: int, **more: Any) -> HttpResponse:
+        return server.post(f'{{"total": {total}}}', content_type="application/json", **more)
+
+    assert send(9, key=None).status_code == 400
+    assert [(got.status_code, got.content, is_replay(got)) for got in (send(9), send(9))] == [
+        (201, b'{"total":9}', False),
+        (201, b'{"total":9}', True),
+    ]
+    assert [send(-1, key="below").status_code for _ in range(2)] == [400, 400]
+    assert (server.runs, server.charges, server.sent) == (2, 1, ["receipt of 1"])

@@ -8,18 +8,20 @@ the effect, and its last statement writes the answer on condition of the fence.
 The session may be an `AsyncSession`: everything here is then called inside SQLAlchemy's greenlet (`spawn`).
 """
 
+import asyncio
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, async_sessionmaker
 from sqlalchemy.orm import Session
-from sqlalchemy.util import greenlet_spawn
+from sqlalchemy.util import await_only, greenlet_spawn
 
 from effectonce import crashpoints
-from effectonce.domain.claims import Claim, Granted, Outcome, State
+from effectonce.domain.claims import Claim, Entry, Granted, Outcome, State
 from effectonce.domain.outbox import Message, Stored
 from effectonce.errors import FenceRefused, LedgerUnavailable, OutboxUnsuitable
 from effectonce.ports import Conflict
@@ -37,6 +39,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+MOMENT: Final = 0.01
+"""Seconds between two tries of the try-lock."""
+
 
 class SqlExchange(ReservingWork):
     """See `ports.exchanges.ExchangeWork`. Without *claim* it is a plain transaction, with an outbox."""
@@ -50,6 +55,7 @@ class SqlExchange(ReservingWork):
         self._outgoing = Outgoing()
         self._begun: Connection | None = None
         self._ended = State.COMPLETED
+        self._callers: Session | None = None
         self.is_async = isinstance(sessions, (async_sessionmaker, AsyncEngine))
         self._engine = _engine_of(ledger, sessions) if self.is_async else ledger.source.engine
         self.face: Any = self._async_session(sessions) if self.is_async else self._sync_session()
@@ -58,7 +64,7 @@ class SqlExchange(ReservingWork):
 
     def _route(self) -> None:
         """Whatever would go to the ledger's database goes through the one transaction; other engines are their own."""
-        plain = self.session.get_bind
+        plain = self._plain = self.session.get_bind
 
         def get_bind(*args: Any, **kwargs: Any) -> Engine | Connection:
             found = plain(*args, **kwargs)
@@ -73,6 +79,7 @@ class SqlExchange(ReservingWork):
         registry: Any = source.registry
         session = session_of(registry.session_factory(join_transaction_mode="create_savepoint"))
         with suppress(RuntimeError):  # outside of the application's context nobody asks the registry
+            self._callers = registry() if registry.registry.has() else None
             registry.registry.set(session)
         return session
 
@@ -88,6 +95,19 @@ class SqlExchange(ReservingWork):
         if self._begun is None:
             self._begun = self._begin()
         return self._begun
+
+    def _give_back_registry(self) -> None:
+        """The registry makes a session of its own again; one that another thread's has kept is an ordinary one now."""
+        registry: Any = self._ledger.source.registry
+        if registry is None or self.is_async:
+            vars(self.session)["get_bind"] = _over
+            return
+        vars(self.session)["get_bind"] = self._plain
+        with suppress(RuntimeError):
+            if registry.registry.has() and registry() is self.session:
+                registry.registry.clear()
+                if self._callers is not None:
+                    registry.registry.set(self._callers)
 
     async def spawn(self, call: Callable[[], T]) -> T:
         """Call in the place where an asynchronous connection may be used."""
@@ -130,8 +150,17 @@ class SqlExchange(ReservingWork):
             return
         ledger.dialect.limit_silence(connection, None)
         values = {**held_values(granted), "lock": lock_of(granted.digest), **silence_values(None)}
-        if not ledger.dialect.is_mine(connection.execute(ledger.statements.resume, values)):
-            raise FenceRefused(key=claim.key, fence=granted.fence, attempt=granted.attempt.hex())
+        end = time.monotonic() + SETTLE_WAIT
+        while not ledger.dialect.is_mine(connection.execute(ledger.statements.resume, values)):
+            if time.monotonic() > end or not stands(ledger.entry_on(connection, granted.digest)[0], granted):
+                raise FenceRefused(key=claim.key, fence=granted.fence, attempt=granted.attempt.hex())
+            self._pause()  # a twin that looks at the entry has the try-lock for a moment
+
+    def _pause(self) -> None:
+        if self.is_async:
+            await_only(asyncio.sleep(MOMENT))
+        else:
+            time.sleep(MOMENT)
 
     def finish(self, outcome: Outcome | None) -> bool:
         """See `ports.exchanges.ExchangeWork.finish`."""
@@ -180,13 +209,19 @@ class SqlExchange(ReservingWork):
     def rollback(self) -> None:
         """See `ports.Work.rollback`."""
         connection, self._begun = self._begun, None
-        vars(self.session)["get_bind"] = _over
+        self._give_back_registry()
         with exempt():
             if connection is not None:
                 with suppress(SQLAlchemyError):
                     self.session.close()
                 with suppress(SQLAlchemyError):
                     connection.close()
+
+
+def stands(entry: Entry | None, granted: Granted) -> bool:
+    """Whether a claim that was granted still holds its entry."""
+    mine = entry is not None and (entry.attempt, entry.fence) == (granted.attempt, granted.fence)
+    return mine and entry is not None and entry.state is State.CLAIMED
 
 
 def _over(*_: Any, **__: Any) -> Connection:

@@ -1,11 +1,14 @@
 """The transaction of one HTTP request on a connection of its host's: a block of the host, around the view."""
 
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
 from effectonce.domain.claims import Claim, Granted, Outcome, Refused
 from effectonce.errors import FenceRefused
+from effectonce.stores.sql.exchanges import MOMENT, stands
 from effectonce.stores.sql.hosted_work import HostedWork
+from effectonce.stores.sql.transactions import SETTLE_WAIT
 from effectonce.stores.sql.work import CLOSED
 
 if TYPE_CHECKING:
@@ -21,6 +24,7 @@ class HostedExchange(HostedWork):
 
     def __init__(self, ledger: "HostedLedger", claim: Claim, granted: Granted) -> None:
         super().__init__(ledger, claim, granted=granted, allow_escape=True, keep=claim.keep)
+        self._held = granted
 
     @property
     def face(self) -> object:
@@ -29,8 +33,12 @@ class HostedExchange(HostedWork):
 
     def open(self) -> None:
         """See `ports.exchanges.ExchangeWork.open`."""
-        if isinstance(self.enter(), Refused):
-            raise FenceRefused(key=self._claim.key, fence=0, attempt=self._claim.attempt.hex())
+        end, granted = time.monotonic() + SETTLE_WAIT, self._held
+        while isinstance(self.enter(), Refused):
+            self.rollback()
+            if time.monotonic() > end or not stands(self._ledger.read(granted.digest), granted):
+                raise FenceRefused(key=self._claim.key, fence=granted.fence, attempt=granted.attempt.hex())
+            time.sleep(MOMENT)  # a twin that looks at the entry has the try-lock for a moment
 
     def seal(self) -> None:
         """Take what SQLAlchemy's session holds into the transaction."""
