@@ -17,7 +17,6 @@ that installing reads no configuration. Here
 
 import uuid
 from collections.abc import Callable
-from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
 from celery import signature
@@ -30,11 +29,12 @@ from effectonce.app.copies import kept_back
 from effectonce.app.frames import Frame, current_frame
 from effectonce.app.http import current_conversation
 from effectonce.app.overdue import stamp
+from effectonce.app.replacements import note_replacement
 from effectonce.app.sending import collecting_for, park
-from effectonce.app.unique import Described, reserve
+from effectonce.app.unique import reserve
 from effectonce.domain.modes import Mode
 from effectonce.domain.outbox import RELAYED
-from effectonce.errors import EffectOnceError, KeyInvalid
+from effectonce.errors import KeyInvalid
 from effectonce.runtime.unguarded import UnguardedAttempt
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def _divert(  # noqa: PLR0917 - the arguments of the seam itself
             frame.retry = kept_back(once.confirmed, send, name, message, options)
         return None
     if frame is not None and frame.entered:
-        _note_replacement(frame, guard, task, message, options)
+        note_replacement(frame, guard, task, message, options)
     if guard is not None and guard.takes_parent_key and mode is not Mode.OFF:
         _name_by_sender(once, frame, message, options)
     if guard is None or guard.unique is None or mode is Mode.OFF:
@@ -180,20 +180,6 @@ def _fenced(frame: Frame, options: dict[str, Any]) -> None:
     if committed is not None:
         headers[requests.FENCE] = committed.fence
     options["headers"] = headers
-
-
-def _note_replacement(frame: Frame, guard: Any, task: Any, message: Any, options: dict[str, Any]) -> None:
-    headers = message.headers
-    nesting = headers.get("replaced_task_nesting") or 0
-    in_my_name = headers.get("id") == frame.delivery.task_id and nesting > frame.delivery.nesting
-    if not (frame.replaced or in_my_name):
-        return
-    frame.replaced = True
-    if guard is not None:
-        request = Described(id=headers["id"], headers={**headers, **(options.get("headers") or {})})
-        with suppress(EffectOnceError) if isinstance(frame.attempt, UnguardedAttempt) else nullcontext():
-            key = guard.key_of(task, request, message.body[0], message.body[1])
-            frame.handed_on = frame.handed_on or key.digest == frame.claim.digest
 
 
 def _send(  # noqa: PLR0917 - the arguments of the seam itself

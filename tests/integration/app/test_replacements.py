@@ -50,7 +50,12 @@ def handing(app: Celery, once: EffectOnce) -> Any:
             "one": add.si(n, 1),
             "chain": chain(add.si(n, 1), add.s(2)),
             "group": group(add.si(n, 1), add.si(n, 2)),
-            "own key": chain(handing.si(n, how), add.s(1)),
+            "own key first": chain(handing.si(n, how), add.s(1)),
+            "own key last": chain(add.si(n, 1), handing.si(n, how)),
+            "own key between": chain(add.si(n, 1), handing.si(n, how), add.s(1)),
+            "own key in a group": chain(add.si(n, 1), group(add.s(2), handing.si(n, how))),
+            "own key after all": chord([add.si(n, 1), add.si(n, 2)], handing.si(n, how)),
+            "own key as link": add.si(n, 1).on_error(handing.si(n, how)),
         }
         return self.replace(whole[how])
 
@@ -68,10 +73,12 @@ def test_a_duplicate_of_a_replaced_task_waits_for_the_result_and_gets_it(
     assert deliver(handing, 1, how, task_id=f"{first}-2") == ("SUCCESS", 42)
 
 
-def test_a_replacement_that_begins_with_the_same_key_is_not_its_duplicate(
-    once: EffectOnce, handing: Any, deliver: Deliver, first: str
+@pytest.mark.parametrize("where", ["first", "last", "between", "in a group", "after all", "as link"])
+def test_a_replacement_that_has_the_same_key_anywhere_is_not_its_duplicate(
+    once: EffectOnce, handing: Any, deliver: Deliver, first: str, where: str
 ) -> None:
-    deliver(handing, 1, "own key", task_id=first)
+    """A later step with this key would wait for the result of the whole, and so for itself."""
+    deliver(handing, 1, f"own key {where}", task_id=first)
     assert [entry.state for entry in once.ledger.entries(state=None, limit=9)] == [State.RELEASED]
 
 
