@@ -55,10 +55,10 @@ def refused(frame: Frame, verdict: Verdict) -> Any:
     """End a delivery whose claim was refused; answers the result of a replay, else raises."""
     match verdict:
         case Replay(entry=entry):
-            _send_rest(frame, at_once=entry.identity == frame.claim.identity)
+            _send_rest(frame, entry, at_once=entry.identity == frame.claim.identity)
             return _replay(frame, entry)
         case Continued(entry=entry):
-            _send_rest(frame, at_once=True)
+            _send_rest(frame, entry, at_once=True)
             _replayed(frame, entry, how="it had gone on before")
             message = f"effect {frame.claim.key} took place and went on"
             raise Ignore(message)
@@ -101,12 +101,12 @@ def unknown(frame: Frame, signal: Undecided) -> NoReturn:
     show_held(frame, State.UNKNOWN)
 
 
-def _send_rest(frame: Frame, *, at_once: bool) -> None:
+def _send_rest(frame: Frame, entry: Entry, *, at_once: bool) -> None:
     """See to it that what the first one's body sent has gone out (rule 6); what cannot go now is left to the relays.
 
     *at_once*: this is the same message again, so its first delivery has most likely died before it sent.
     """
-    if isinstance(frame.attempt, TransactionalAttempt):
+    if entry.unsent and isinstance(frame.attempt, TransactionalAttempt):
         with suppress(LedgerUnavailable):
             frame.guard.once.relay().relay(effect=frame.claim.digest, at_once=at_once)
 

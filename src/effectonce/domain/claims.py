@@ -66,6 +66,7 @@ class Entry:
     died. *attempts*: bodies begun under a committed claim. *continued*: its continuation is known to have gone out.
     *handed_over*: it ended by `Ignore`, so its result is the replacement's. *result*: as encoded, None if not kept
     or None itself (*result_kept* tells). *since*: the ledger's clock, epoch seconds, when this state began.
+    *unsent*: False where it was seen that nothing is left in the outbox of what its body sent.
     """
 
     digest: bytes
@@ -85,6 +86,7 @@ class Entry:
     result: bytes | None
     result_kept: bool
     since: float
+    unsent: bool = field(default=True, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,9 +15,9 @@ _HELD = (
 class MariaDBStatements(Statements):
     """What the others do with an advisory lock is done with the entry's row."""
 
-    def _add_claiming(self, entries: str, dialect: Dialect) -> None:
+    def _add_claiming(self, entries: str, outbox: str, dialect: Dialect) -> None:
         row = f"{entries}{dialect.by_key}"
-        super()._add_claiming(entries, dialect)
+        super()._add_claiming(entries, outbox, dialect)
         # The row's lock, for the transaction of a body whose claim is committed; primary key. It changes nothing: only
         # the answer to a statement that writes tells the driver that it is in a transaction.
         self.resume = text(f"{dialect.at_once}update {row} set state = {CLAIMED} where {MINE} and state = {CLAIMED}")

@@ -38,6 +38,11 @@ _PLAIN: Final = tuple(name for name in _GIVEN if name not in {"due", "grace"})
 COLUMNS: Final = f"id, due, since, tries, error, {', '.join(_PLAIN)}"
 
 
+def left_of(effect: str) -> str:
+    """The condition for what an effect has sent and whoever comes next may send for it; the index of effects."""
+    return f"effect = {effect} and stage = {READY} and in_order is null"
+
+
 class OutboxStatements:
     """The statements for one dialect; *outbox* and *relays* are the tables' whole names."""
 
@@ -75,8 +80,7 @@ class OutboxStatements:
         )
         # Row locks, none waited for; the index of effects.
         self.due_of = text(
-            f"{seen} effect = :effect and stage = {READY} and in_order is null "
-            f"and (due <= {dialect.moment} or :at_once = 1) order by id{skip}"
+            f"{seen} {left_of(':effect')} and (due <= {dialect.moment} or :at_once = 1) order by id{skip}"
         )
         # Row locks that are held already; primary key.
         self.take = self._by_ids(

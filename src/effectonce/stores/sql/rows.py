@@ -136,4 +136,5 @@ def entry_of(row: Any) -> Entry:
         result=None if row.result is None else bytes(row.result),
         result_kept=not row.flags & NOT_KEPT,
         since=row.since / MICROS,
+        unsent=bool(getattr(row, "unsent", True)),
     )

@@ -13,7 +13,7 @@ from effectonce.stores.sql.dialects import Dialect
 from effectonce.stores.sql.history_statements import HistoryStatements
 from effectonce.stores.sql.keeping_statements import KeepingStatements
 from effectonce.stores.sql.outbox_statements import COLUMNS as OUTBOX_COLUMNS
-from effectonce.stores.sql.outbox_statements import OutboxStatements
+from effectonce.stores.sql.outbox_statements import OutboxStatements, left_of
 from effectonce.stores.sql.reservation_statements import ReservationStatements
 from effectonce.stores.sql.schedule_statements import TERM_COLUMNS, TICK_COLUMNS
 from effectonce.stores.sql.sighting_statements import SightingStatements
@@ -41,14 +41,14 @@ class Statements:
         steps = quote(tables.steps)
         self._columns = _COLUMNS.format(key=dialect.key)
         terms, ticks = quote(tables.terms), quote(tables.ticks)
-        self._add_claiming(entries, dialect)
+        outbox, relays = quote(tables.outbox), quote(tables.relays)
+        self._add_claiming(entries, outbox, dialect)
         self._add_settling(entries, dialect)
         self._add_renewing(entries, dialect)
         self._add_rescuing(entries, steps, dialect)
         self._add_holding(entries, held, dialect)
         self._add_looking(entries, dialect)
         self.steps = StepStatements(entries, steps, dialect)
-        outbox, relays = quote(tables.outbox), quote(tables.relays)
         self.outbox = OutboxStatements(dialect, outbox=outbox, relays=relays)
         self.keeping = KeepingStatements(entries, held, steps, outbox, dialect)
         self.history = HistoryStatements(
@@ -72,7 +72,7 @@ class Statements:
             f"from {meta}"
         )
 
-    def _add_claiming(self, entries: str, dialect: Dialect) -> None:
+    def _add_claiming(self, entries: str, outbox: str, dialect: Dialect) -> None:
         clock, lock = dialect.clock, dialect.lock
         # The try-lock; primary key.
         self.insert = _insert(entries, dialect, lock)
@@ -83,9 +83,11 @@ class Statements:
             f"select {lock} and {dialect.mortal} and exists (select 1 from {entries} where {MINE} "
             f"and state = {CLAIMED}) as mine"
         )
-        # The try-lock, which tells a holder that is gone from one with an open transaction; primary key.
+        # The try-lock, which tells a holder that is gone from one with an open transaction; primary key, and the
+        # outbox's index of effects.
         self.meet = text(
-            f"select {self._columns}, {clock} as now, {lock} as free from {entries} "
+            f"select {self._columns}, {clock} as now, {lock} as free, "
+            f"exists (select 1 from {outbox} where {left_of(':digest')}) as unsent from {entries} "
             f"where digest = :digest{dialect.shared}"
         )
         self.lock = text(f"select {lock}")
