@@ -10,7 +10,6 @@ from typing import Any, Final
 
 import celery
 from celery.utils.time import maybe_iso8601
-from celery.worker import state as worker_state
 from celery.worker.control import inspect_command
 
 from effectonce.app.brokers import visibility_timeout
@@ -49,12 +48,12 @@ def facts(state: Any) -> dict[str, Any]:
 
 
 def _waiting(state: Any) -> list[dict[str, Any]]:
-    """Messages with an eta that this worker has reserved."""
-    del state
+    """Messages that this worker holds until their eta."""
     now, found = datetime.now(UTC), []
-    for request in list(worker_state.reserved_requests)[:_MOST]:
+    for waiting in list(state.consumer.timer.schedule.queue)[:_MOST]:
+        request = next(iter(waiting.entry.args), None)
         eta = maybe_iso8601(getattr(request, "eta", None))
-        if eta is not None:
+        if request is not None and eta is not None:
             aware = eta if eta.tzinfo else eta.replace(tzinfo=UTC)
             found.append({"task": request.name, "id": request.id, "in": (aware - now).total_seconds()})
     return found

@@ -2,7 +2,7 @@
 
 import shlex
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from effectonce.app.entries import Seen
@@ -11,6 +11,7 @@ from effectonce.cli.tables import instant
 from effectonce.domain.claims import Entry, State
 from effectonce.domain.keys import idempotency_key
 from effectonce.domain.steps import Step
+from effectonce.ports.history import Happened
 
 _TO_DO: Final[Mapping[State, tuple[str, ...]]] = {
     State.UNKNOWN: ("settle {key} --done --result JSON", "settle {key} --failed MESSAGE", "rerun {key}"),
@@ -21,12 +22,12 @@ _TO_DO: Final[Mapping[State, tuple[str, ...]]] = {
 """The commands to paste; what is claimed or released goes on by itself."""
 
 
-def card(seen: Seen, *, project: str) -> str:
+def card(seen: Seen, *, project: str, history: Sequence[Happened] = ()) -> str:
     """One effect as lines; results stay hidden, only their size is shown."""
-    return "\n".join(_lines(seen, project))
+    return "\n".join(_lines(seen, project, history))
 
 
-def facts(seen: Seen) -> dict[str, Any]:
+def facts(seen: Seen, history: Sequence[Happened] = ()) -> dict[str, Any]:
     """One effect as plain JSON values."""
     entry = seen.entry
     return {
@@ -34,6 +35,7 @@ def facts(seen: Seen) -> dict[str, Any]:
         "ledger": seen.store.name,
         "steps": [_step_facts(entry, step) for step in seen.steps],
         "waiting": [_message(message) for message in seen.waiting],
+        "history": [happened_facts(each) for each in history],
     }
 
 
@@ -48,7 +50,7 @@ def project() -> str:
     return "proj"
 
 
-def _lines(seen: Seen, project: str) -> Iterator[str]:
+def _lines(seen: Seen, project: str, history: Sequence[Happened]) -> Iterator[str]:
     entry = seen.entry
     yield f"effect {entry.key or '(redacted)'}"
     yield _line("state", f"{entry.state.name.lower()} since {instant(entry.since)}{_lease(entry)}")
@@ -61,6 +63,7 @@ def _lines(seen: Seen, project: str) -> Iterator[str]:
     yield _line("result", _result(entry))
     yield from _steps(seen)
     yield from _waiting(seen)
+    yield from _history(history)
     yield from _to_do(seen, project)
 
 
@@ -114,6 +117,28 @@ def _waiting(seen: Seen) -> Iterator[str]:
     for at, message in enumerate(seen.waiting):
         told = _message(message)
         yield _line("" if at else "waits", f"{told['task']} {told['id']} {told['arguments']}{told['goes_on']}")
+
+
+def _history(history: Sequence[Happened]) -> Iterator[str]:
+    for at, each in enumerate(history):
+        cause = f" ({each.cause})" if each.cause else ""
+        times = f" x{each.times}" if each.times > 1 else ""
+        facts = "".join(f" {name}={value}" for name, value in each.facts.items() if value != "")
+        yield _line("" if at else "history", f"{instant(each.at)} {each.name}{cause}{times}{facts}")
+
+
+def happened_facts(each: Happened) -> dict[str, Any]:
+    """One row of the history as plain JSON values."""
+    return {
+        "at": instant(each.at),
+        "event": each.name,
+        "cause": each.cause or None,
+        "times": each.times,
+        "task_id": each.task_id,
+        "attempt": each.attempt,
+        "fence": each.fence,
+        **{f"fact_{name}": value for name, value in each.facts.items()},
+    }
 
 
 def _to_do(seen: Seen, project: str) -> Iterator[str]:

@@ -10,6 +10,7 @@ from effectonce.app.beat.scheduler import store_of
 from effectonce.cli import beats, cards, observations, tables
 from effectonce.cli.actions import ACTIONS
 from effectonce.cli.cards import project
+from effectonce.cli.doctor import doctor
 from effectonce.cli.outbox import outbox, relay
 from effectonce.cli.plainly import as_json, plain_errors
 from effectonce.domain.claims import Entry, State
@@ -36,6 +37,7 @@ def once(context: click.Context) -> None:
     context.obj = extension
 
 
+once.add_command(doctor)
 once.add_command(relay)
 once.add_command(outbox)
 
@@ -112,13 +114,14 @@ def list_(extension: Any, *, state: str | None, limit: int, as_json: bool) -> No
 @plain_errors
 def show(extension: Any, *, key: str, as_json: bool) -> None:
     """Show the effect KEY: its readable key, or the hex digest of its entry; with its steps, and what to do."""
-    found = extension.entries.find(key)
+    entries = extension.entries
+    found = entries.find(key)
     if not found:
         raise EffectNotFound(key=key, ledgers=", ".join(store.name for store in extension.stores))
     if as_json:
-        click.echo(json.dumps([cards.facts(seen) for seen in found], indent=2))
+        click.echo(json.dumps([cards.facts(seen, entries.history(seen)) for seen in found], indent=2))
     else:
-        click.echo("\n\n".join(cards.card(seen, project=project()) for seen in found))
+        click.echo("\n\n".join(cards.card(seen, project=project(), history=entries.history(seen)) for seen in found))
 
 
 @once.command()

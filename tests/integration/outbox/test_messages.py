@@ -11,11 +11,15 @@ from celery import chain, chord, group
 from kombu.connection import Connection
 from kombu.entity import Exchange, Queue
 
+from effectonce.domain.outbox import RELAYED
 from tests.integration.outbox.conftest import Office
 from tests.services import Fleet
 
 VARIES = {"delivery_tag", "reply_to"}
 """What is new in each message, or differs between threads."""
+
+OURS = {"origin", RELAYED}
+"""Headers that tell who sent a message."""
 
 NEW = {"correlation_id", "application_headers"}
 """Of a message with a new id; kombu gives RabbitMQ's headers a second time."""
@@ -151,7 +155,7 @@ def _shown(message: Any) -> dict[str, Any]:
         properties["expiration"] = round(int(properties["expiration"]), -5)
     return {
         "body": base64.b64encode(body).decode(),
-        "headers": {name: value for name, value in message.headers.items() if name != "origin"},
+        "headers": {name: value for name, value in message.headers.items() if name not in OURS},
         "properties": properties,
         "type": message.content_type,
         "encoding": message.content_encoding,
@@ -162,7 +166,11 @@ def _shown(message: Any) -> dict[str, Any]:
 
 def _canonical(shown: dict[str, Any]) -> dict[str, Any]:
     """Ids of the members of a canvas are new each time; what is said of them is not."""
-    headers = {name: value for name, value in shown["headers"].items() if not name.endswith("id") and name != "group"}
+    headers = {
+        name: value
+        for name, value in shown["headers"].items()
+        if not (name.endswith("id") or name == "group" or name in OURS)
+    }
     properties = {name: value for name, value in shown["properties"].items() if name not in NEW}
     return {**shown, "headers": headers, "properties": properties, "body": len(shown["body"])}
 
