@@ -164,6 +164,10 @@ def _shown(message: Any) -> dict[str, Any]:
     }
 
 
+def _is_new(header: str) -> bool:
+    return header.endswith("id") or header == "group" or header in OURS
+
+
 def _canonical(shown: dict[str, Any]) -> dict[str, Any]:
     """Ids of the members of a canvas are new each time; what is said of them is not."""
     headers = {

@@ -16,7 +16,7 @@ from celery import Celery
 from celery.contrib.testing.worker import TestWorkController
 from celery.worker import state
 from click.testing import CliRunner
-from kombu import Exchange, Queue
+from kombu.entity import Exchange, Queue
 
 from effectonce import EffectOnce, Leased, Transactional
 from effectonce.app.doctor import CHECKS, NOT_ASKED, Finding, examine
@@ -300,6 +300,7 @@ def crew(fleet: Fleet, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Eff
 
 
 def _until(crew: EffectOnce, code: str, ready: Callable[[list[Finding]], bool]) -> list[Finding]:
+    found: list[Finding] = []
     for _ in range(20):
         found = examine(crew, wait=1.0, only=[code])
         if ready(found):
