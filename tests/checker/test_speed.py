@@ -10,6 +10,7 @@ from effectonce.checker import project
 from effectonce.checker.options import Options
 from effectonce.checker.run import check
 from effectonce.checker.source import Broken, Source, parse
+from tests.checker import crowd
 
 CELERY = Path(celery.__file__).parent
 LEAST_LINES_A_SECOND = 40_000
@@ -48,3 +49,14 @@ def test_celerys_own_source_is_checked_in_two_seconds_and_nothing_is_found(clock
     assert clock.lines > 40_000
     assert spent < 2.0 * SLACK
     assert clock.lines / (spent - clock.parsing) > LEAST_LINES_A_SECOND / SLACK
+
+
+def test_code_that_is_nothing_but_tasks_is_followed_quickly(clock: Clock, tmp_path: Path) -> None:
+    """It is slower than other code, since each task is followed; the measured figures stand in the documentation."""
+    crowd.write(tmp_path, modules=20)
+    began = time.process_time()
+    found = check([tmp_path], Options(root=tmp_path))
+    spent = time.process_time() - began
+    assert {each.code for each in found} == {"EO202"}
+    assert clock.lines > 8_000
+    assert clock.lines / (spent - clock.parsing) > LEAST_LINES_A_SECOND / SLACK / 2

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from effectonce.checker.effects import Effect, effect_of
 from effectonce.checker.module import Function
-from effectonce.checker.names import before, dotted, last
+from effectonce.checker.names import before, dotted
 from effectonce.checker.walk import Step
 
 
@@ -44,9 +44,9 @@ def _is_saved(name: str, step: Step, function: Function) -> bool:
     if not _is_row(name, function):
         return False
     for other in function.calls:
-        if other.index > step.index and last(other.name) in {"save", "asave", "commit", "flush"}:
+        if other.index > step.index and other.word in {"save", "asave", "commit", "flush"}:
             receiver = other.call.func.value if isinstance(other.call.func, ast.Attribute) else None
-            if last(other.name) in {"commit", "flush"} or (isinstance(receiver, ast.Name) and receiver.id == name):
+            if other.word in {"commit", "flush"} or (isinstance(receiver, ast.Name) and receiver.id == name):
                 return True
     return False
 

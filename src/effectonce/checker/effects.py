@@ -7,8 +7,10 @@ the body runs twice.
 import ast
 import re
 from enum import StrEnum
+from functools import lru_cache
 from typing import Final
 
+from effectonce.checker.module import Function, asked_once
 from effectonce.checker.names import before, last
 from effectonce.checker.walk import Step
 
@@ -31,6 +33,10 @@ _SAFE_SQL: Final = re.compile(
     r"on\s+conflict|on\s+duplicate\s+key|insert\s+(or\s+)?ignore|where\s+not\s+exists", re.IGNORECASE
 )
 _RELATIVE_SQL: Final = re.compile(r"\bset\b.*?\b(\w+)\s*=\s*(?:\w+\.)?\1\s*[-+]", re.IGNORECASE | re.DOTALL)
+_EXECUTES: Final = frozenset({"execute", "executemany", "raw", "exec_driver_sql"})
+INSERTING: Final = frozenset({*_INSERTS, *_SESSION_INSERTS, *_EXECUTES, "save"})
+"""The last words of calls that may insert a row."""
+
 _MAILS: Final = {
     "send_mail",
     "send_mass_mail",
@@ -67,16 +73,27 @@ _WORDS: Final = {
     *_MAIL_METHODS,
     *_POSTS,
     *_PAYMENT_VERBS,
-    *("save", "send", "request", "update", "values", "execute", "executemany", "raw", "exec_driver_sql"),
+    *_EXECUTES,
+    *("save", "send", "request", "update", "values"),
 }
+
+
+@asked_once
+def effects_of(function: Function) -> list[tuple[Step, Effect]]:
+    """The calls of a body that change something, with what."""
+    return [(step, effect) for step in function.calls if (effect := effect_of(step)) is not None]
+
+
+@asked_once
+def inserts_of(function: Function) -> list[Step]:
+    """The calls of a body that insert a row."""
+    return [step for step in function.calling(INSERTING) if is_insert(step)]
 
 
 def effect_of(step: Step) -> Effect | None:
     """What the call *step* changes, or None."""
-    if not isinstance(step.node, ast.Call) or not step.name:
-        return None
-    name, word = step.name, last(step.name)
-    if word not in _WORDS and not word.startswith(_PAYMENT_STARTS) and _MONEY_VERBS.match(word) is None:
+    name, word = step.name, step.word
+    if not _may_change(word) or not isinstance(step.node, ast.Call):
         return None
     if is_payment(name) and not step.is_own:
         return Effect.PAYMENT
@@ -94,9 +111,14 @@ def effect_of(step: Step) -> Effect | None:
     return None
 
 
+@lru_cache(maxsize=4096)
+def _may_change(word: str) -> bool:
+    return word in _WORDS or word.startswith(_PAYMENT_STARTS) or _MONEY_VERBS.match(word) is not None
+
+
 def is_insert(step: Step) -> bool:
     """Tell whether a call inserts a row without asking whether there is one."""
-    name, word, receiver = step.name, last(step.name), before(step.name)
+    name, word, receiver = step.name, step.word, step.receiver
     if word in _INSERTS:
         if any(each.arg in {"ignore_conflicts", "update_conflicts"} for each in step.call.keywords):
             return False
@@ -109,6 +131,7 @@ def is_insert(step: Step) -> bool:
     return sql is not None and _INSERT_SQL.search(sql) is not None and not _SAFE_SQL.search(sql)
 
 
+@lru_cache(maxsize=4096)
 def is_model(name: str) -> bool:
     """Tell whether *name* is the class of a Django model, as far as its module says."""
     return re.search(r"^[A-Z]\w+$|(^|\.)models\.(\w+\.)*[A-Z]\w+$", name) is not None
@@ -116,7 +139,7 @@ def is_model(name: str) -> bool:
 
 def sql_of(step: Step) -> str | None:
     """The text of the statement that a call executes."""
-    if last(step.name) not in {"execute", "executemany", "raw", "exec_driver_sql"} or not step.call.args:
+    if step.word not in _EXECUTES or not step.call.args:
         return None
     return text_of(step.call.args[0])
 
@@ -149,7 +172,7 @@ def is_mail(name: str) -> bool:
 
 def is_post(step: Step) -> bool:
     """Tell whether a call is an HTTP request that is not idempotent."""
-    name, word = step.name, last(step.name)
+    name, word = step.name, step.word
     if not _CLIENTS.search(name):
         return False
     if word == "request":

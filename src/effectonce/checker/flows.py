@@ -52,10 +52,8 @@ class Flow:
         self._survey = survey
         self._is_source = is_source
         self._depth = depth
-        self.names: set[str] = set()
-        for name, values in function.assigned.items():
-            if any(self.carries(value) for value in values):
-                self.names.add(name)
+        self._places = {name: place for place, name in enumerate(function.assigned)}
+        self._holds: dict[str, bool] = {}
 
     def carries(self, node: ast.expr | None) -> bool:
         """Tell whether the value of *node* is made of a source."""
@@ -63,12 +61,22 @@ class Flow:
 
     def origin(self, node: ast.expr | None) -> ast.AST | None:
         """The leaf of *node* that is a source, or a name that holds one."""
+        return self._origin(node, before=len(self._places))
+
+    def _origin(self, node: ast.expr | None, *, before: int) -> ast.AST | None:
         if node is None:
             return None
-        return next((leaf for leaf in leaves(node) if self._is_tainted(leaf)), None)
+        return next((leaf for leaf in leaves(node) if self._is_tainted(leaf, before=before)), None)
 
-    def _is_tainted(self, leaf: ast.AST) -> bool:
-        if isinstance(leaf, ast.Name) and leaf.id in self.names:
+    def _holds_source(self, name: str) -> bool:
+        """Whether a name holds a source, by what the names that were there before it hold."""
+        if name not in self._holds:
+            values, place = self._function.assigned[name], self._places[name]
+            self._holds[name] = any(self._origin(value, before=place) is not None for value in values)
+        return self._holds[name]
+
+    def _is_tainted(self, leaf: ast.AST, *, before: int) -> bool:
+        if isinstance(leaf, ast.Name) and self._places.get(leaf.id, before) < before and self._holds_source(leaf.id):
             return True
         name = self._function.name_of(leaf)
         if self._is_source(leaf, name):

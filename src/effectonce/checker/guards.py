@@ -10,7 +10,7 @@ from typing import Final
 
 from effectonce.checker.effects import sql_of
 from effectonce.checker.module import Function
-from effectonce.checker.names import last, words
+from effectonce.checker.names import words
 from effectonce.checker.survey import Survey
 from effectonce.checker.tasks import Task
 from effectonce.checker.walk import Kind, Step
@@ -125,7 +125,7 @@ def _is_guard(step: Step, counted: set[str], *, by_locks: bool) -> bool:
 
 def is_claim(step: Step, counted: set[str] | None = None) -> bool:
     """Tell whether a call claims the work, or hands the receiver a key."""
-    word = last(step.name).removesuffix("()")
+    word = step.word.removesuffix("()")
     if word in _CLAIMS or words(word) & (GUARD_WORDS if counted is None else counted):
         return True
     if any(_names_key(each) for each in step.call.keywords):
@@ -141,7 +141,7 @@ def _names_key(each: ast.keyword) -> bool:
 
 
 def _asks_state(step: Step) -> bool:
-    if last(step.name) not in {"filter", "exclude", "filter_by", "get", "where"}:
+    if step.word not in {"filter", "exclude", "filter_by", "get", "where"}:
         return False
     return any(each.arg is not None and words(each.arg.replace("__", "_")) & STATE_WORDS for each in step.call.keywords)
 

@@ -4,11 +4,11 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from effectonce.checker.effects import sql_of
-from effectonce.checker.module import Function
-from effectonce.checker.names import before, last
+from effectonce.checker.module import Function, asked_once
 from effectonce.checker.walk import Kind, Step
 
 _STORE: Final = re.compile(
@@ -18,7 +18,7 @@ _STORE: Final = re.compile(
 _LOOKUPS: Final = {"filter", "filter_by", "get"}
 _CLAIMS: Final = {"get_or_create", "aget_or_create", "update_or_create", "aupdate_or_create"}
 _STORE_CLAIMS: Final = {"add", "setnx", "sadd", "sismember", "hsetnx", "exists"}
-_USES: Final = {*_LOOKUPS, *_CLAIMS, *_STORE_CLAIMS, "lock", "Lock", "set", "execute", "executemany"}
+_USES: Final = frozenset({*_LOOKUPS, *_CLAIMS, *_STORE_CLAIMS, "lock", "Lock", "set", "execute", "executemany"})
 _KEY_ARGUMENTS: Final = {"idempotency_key", "effect_key", "client_request_token", "client_token"}
 _SQL: Final = re.compile(r"^\s*(select|insert)\b", re.IGNORECASE)
 
@@ -33,23 +33,27 @@ class KeyUse:
     column: str = ""
 
 
+@lru_cache(maxsize=4096)
 def is_store(receiver: str) -> bool:
     """Tell whether a dotted name is a client of Redis or of a cache."""
     return _STORE.search(receiver) is not None
 
 
-def key_uses(function: Function) -> Iterator[KeyUse]:
+@asked_once
+def key_uses(function: Function) -> list[KeyUse]:
     """Every use of a key in the body of *function*."""
+    out: list[KeyUse] = []
     for step in function.calls:
-        if last(step.name) in _USES:
-            yield from _of_database(step)
-            yield from _of_store(step)
+        if step.word in _USES:
+            out += _of_database(step)
+            out += _of_store(step)
         if step.call.keywords:
-            yield from _of_receiver(step)
+            out += _of_receiver(step)
+    return out
 
 
 def _of_database(step: Step) -> Iterator[KeyUse]:
-    word = last(step.name)
+    word = step.word
     if word in _CLAIMS:
         yield from (
             KeyUse(each.value, step, "claim", each.arg)
@@ -79,7 +83,7 @@ def _decides(step: Step) -> bool:
 def _of_store(step: Step) -> Iterator[KeyUse]:
     if not step.call.args:
         return
-    word, receiver = last(step.name), before(step.name)
+    word, receiver = step.word, step.receiver
     first = step.call.args[0]
     if word in {"lock", "Lock"} and (is_store(receiver) or "redis" in step.name.lower()):
         yield KeyUse(step.call.args[1] if word == "Lock" and len(step.call.args) > 1 else first, step, "lock")

@@ -9,14 +9,16 @@ from typing import Any, Final
 
 from effectonce.checker.keyuses import is_store
 from effectonce.checker.module import Function
-from effectonce.checker.names import before, last
 from effectonce.checker.numbers import UNKNOWN, seconds
 from effectonce.checker.survey import Survey
 from effectonce.checker.walk import Step
 
 DJANGO_DEFAULT: Final = 300.0
 MOST_LOCKS: Final = 40
-_RENEWALS: Final = {"extend", "reacquire", "expire", "pexpire", "touch", "renew", "refresh", "keep_alive", "heartbeat"}
+_TAKES: Final = frozenset({"Lock", "lock", "setnx", "add", "set"})
+_RENEWALS: Final = frozenset(
+    {"extend", "reacquire", "expire", "pexpire", "touch", "renew", "refresh", "keep_alive", "heartbeat"}
+)
 _NO_LOCK: Final = re.compile(
     r"rate|throttl|cache_key|debounc|cooldown|recent|last_|quota|notified|warned", re.IGNORECASE
 )
@@ -37,13 +39,16 @@ class Lock:
         return self.how == "lock"
 
 
-def locks_of(function: Function, survey: Survey) -> Iterator[Lock]:
+def locks_of(function: Function, survey: Survey) -> list[Lock]:
     """The first locks that the body of *function* takes; what is named a throttle is none."""
-    return islice(_locks(function, survey), MOST_LOCKS)
+    if "locks" not in function.found_once:
+        function.found_once["locks"] = list(islice(_locks(function, survey), MOST_LOCKS))
+    found: list[Lock] = function.found_once["locks"]
+    return found
 
 
 def _locks(function: Function, survey: Survey) -> Iterator[Lock]:
-    for step in function.calls:
+    for step in function.calling(_TAKES):
         lock = _lock(step, function, survey)
         if lock is not None and not is_throttle(lock.key):
             yield lock
@@ -56,14 +61,11 @@ def is_throttle(key: ast.expr) -> bool:
 
 def renews(functions: list[Function]) -> bool:
     """Tell whether one of *functions* prolongs a lock while it works."""
-    return any(last(step.name) in _RENEWALS for function in functions for step in function.calls)
+    return any(function.calling(_RENEWALS) for function in functions)
 
 
 def _lock(step: Step, function: Function, survey: Survey) -> Lock | None:
-    word = last(step.name)
-    if word not in {"Lock", "lock", "setnx", "add", "set"}:
-        return None
-    receiver, call = before(step.name), step.call
+    word, receiver, call = step.word, step.receiver, step.call
     if word == "Lock" and step.name.startswith("redis.") and len(call.args) > 1:
         return Lock("lock", step, call.args[1], _given(call, 2, name="timeout", function=function, survey=survey))
     if not call.args or not is_store(receiver):
@@ -128,6 +130,6 @@ def _known(node: ast.expr, function: Function, survey: Survey) -> Any:
 def _expired_later(step: Step, function: Function, survey: Survey) -> Any:
     """The time to live that `expire` gives to what `setnx` made."""
     for other in function.calls:
-        if other.index > step.index and last(other.name) in {"expire", "pexpire"} and len(other.call.args) > 1:
+        if other.index > step.index and other.word in {"expire", "pexpire"} and len(other.call.args) > 1:
             return _known(other.call.args[1], function, survey)
     return None

@@ -9,26 +9,28 @@ from typing import Final
 
 from effectonce.checker.effects import sql_of
 from effectonce.checker.module import Function
-from effectonce.checker.names import before, dotted, last
+from effectonce.checker.names import dotted, last
 from effectonce.checker.walk import Kind, Step
 
 MOST_LOOKS: Final = 40
-_LOOKS: Final = {
-    "exists",
-    "aexists",
-    "first",
-    "afirst",
-    "count",
-    "get",
-    "aget",
-    "one_or_none",
-    "scalar",
-    "scalar_one_or_none",
-    "filter",
-    "filter_by",
-    "find_one",
-    "execute",
-}
+_LOOKS: Final = frozenset(
+    {
+        "exists",
+        "aexists",
+        "first",
+        "afirst",
+        "count",
+        "get",
+        "aget",
+        "one_or_none",
+        "scalar",
+        "scalar_one_or_none",
+        "filter",
+        "filter_by",
+        "find_one",
+        "execute",
+    }
+)
 _SELECT: Final = re.compile(r"^\s*select\b.*?\bfrom\s+[\"`]?(\w+)", re.IGNORECASE | re.DOTALL)
 _INSERT: Final = re.compile(r"^\s*insert\s+into\s+[\"`]?(\w+)", re.IGNORECASE)
 _FETCHES: Final = {"fetchone", "fetchall", "first", "scalar"}
@@ -92,10 +94,7 @@ def lookups_of(function: Function) -> Iterator[Lookup]:
 
 
 def _lookups(function: Function) -> Iterator[Lookup]:
-    for step in function.calls:
-        word = last(step.name)
-        if word not in _LOOKS:
-            continue
+    for step in function.calling(_LOOKS):
         model = _model(step, function)
         if model is not None and model not in function.assigned:  # a name that holds some class is no class
             yield Lookup(step, model, _columns(step.call))
@@ -137,7 +136,7 @@ def _columns(call: ast.Call) -> set[str]:
 
 def inserted_model(step: Step, function: Function) -> str | None:
     """The model of the row that a call inserts."""
-    name, receiver = step.name, before(step.name)
+    name, receiver = step.name, step.receiver
     if ".objects" in name:
         return model_of(name)
     sql = _INSERT.search(sql_of(step) or "")

@@ -5,15 +5,17 @@ expressions of a function are looked at when some task turns out to reach it.
 """
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Final, Protocol
+from functools import cached_property, wraps
+from typing import Any, Final, Protocol, TypeVar
 
 from effectonce.checker.findings import Found, Span
 from effectonce.checker.names import TASK, Scope, dotted
 from effectonce.checker.source import Source
 from effectonce.checker.walk import Frame, Kind, Step, imported, walk
+
+T = TypeVar("T")
 
 
 class Resolver(Protocol):
@@ -28,6 +30,9 @@ class Resolver(Protocol):
         ...
 
 
+_WITHOUT_BLOCKS: Final[frozenset[type]] = frozenset(
+    {ast.Expr, ast.Return, ast.Raise, ast.AugAssign, ast.Pass, ast.Delete, ast.Assert, ast.Continue, ast.Break}
+)
 _BLOCKS: Final = ("body", "orelse", "finalbody", "handlers", "cases")
 
 
@@ -69,6 +74,9 @@ class Function:
     is_task: bool = False
     guarded: dict[bool, bool] = field(default_factory=dict)
     """What `guards.has_guard` answered, with and without locks."""
+
+    found_once: dict[str, Any] = field(default_factory=dict)
+    """What several rules ask about it, by the name of the question; see `asked_once`."""
 
     @property
     def name(self) -> str:
@@ -129,6 +137,25 @@ class Function:
         return [step for step in self.steps if isinstance(step.node, ast.Call)]
 
     @cached_property
+    def _calls_by_word(self) -> dict[str, list[Step]]:
+        out: dict[str, list[Step]] = {}
+        for step in self.calls:
+            out.setdefault(step.word, []).append(step)
+        return out
+
+    def calling(self, words: frozenset[str]) -> list[Step]:
+        """The calls whose last word is one of *words*, in their order."""
+        found = self._calls_by_word.keys() & words
+        if len(found) <= 1:
+            return [step for word in found for step in self._calls_by_word[word]]
+        return sorted((step for word in found for step in self._calls_by_word[word]), key=_in_order)
+
+    @cached_property
+    def branches(self) -> list[tuple[Step, ast.If]]:
+        """The `if` statements among its steps."""
+        return [(step, step.node) for step in self.steps if isinstance(step.node, ast.If)]
+
+    @cached_property
     def call_names(self) -> dict[int, str]:
         """What each call of its body calls, by the identity of its node."""
         return {id(step.node): step.name for step in self.calls}
@@ -164,6 +191,24 @@ class Function:
         return self.module.found(node, message)
 
 
+def _in_order(step: Step) -> int:
+    return step.index
+
+
+def asked_once(question: Callable[[Function], T]) -> Callable[[Function], T]:
+    """Let a question about a function be worked out once, and its answer end with the function."""
+    name = f"{question.__module__}.{question.__qualname__}"
+
+    @wraps(question)
+    def ask(function: Function) -> T:
+        if name not in function.found_once:
+            function.found_once[name] = question(function)
+        answer: T = function.found_once[name]
+        return answer
+
+    return ask
+
+
 class Module:
     """A parsed file of Python."""
 
@@ -193,6 +238,12 @@ class Module:
         """What happens when the module is imported."""
         return walk(self.tree.body, self.scope, package=self.package, knows=self.resolver.knows)
 
+    def forget(self) -> None:
+        """Break the circles between a module and what it holds, so that its tree goes without the collector."""
+        for each in (*self.functions.values(), *self.classes.values()):
+            vars(each).clear()
+        vars(self).clear()
+
     def found(self, node: ast.AST, message: str) -> Found:
         """Say *message* of *node* in this module."""
         return Found(path=self.source.path, span=Span.of_node(node, self.source.lines), message=message)
@@ -201,6 +252,8 @@ class Module:
         pending: list[ast.AST] = list(reversed(body))
         while pending:
             statement = pending.pop()
+            if type(statement) in _WITHOUT_BLOCKS:
+                continue
             match statement:
                 case ast.FunctionDef() | ast.AsyncFunctionDef():
                     self._index_function(statement, owner, parent, prefix)

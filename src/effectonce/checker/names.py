@@ -7,6 +7,7 @@ So `Order.objects.filter(paid=True).first()` in any module is `shop.models.Order
 
 import ast
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 LONGEST_CHAIN: Final = 40
@@ -29,25 +30,24 @@ class Scope(dict[str, str]):
 def dotted(node: ast.AST, known: Mapping[str, str]) -> str:
     """Write *node* as dotted text, or as the empty text where it is no chain of names, calls and items."""
     parts: list[str] = []
-    while True:
-        match node:
-            case ast.Attribute(value=value, attr=attr):
-                parts.append("." + attr)
-            case ast.Call(func=value):
-                parts.append("()")
-            case ast.Subscript(value=value):
-                parts.append("[]")
-            case ast.Await(value=value) | ast.NamedExpr(value=value) | ast.Starred(value=value):
-                pass
-            case ast.Name(id=name):
-                parts.append(known.get(name, name))
-                break
-            case _:
-                return ""
-        node = value
-        if len(parts) > LONGEST_CHAIN:
+    while len(parts) <= LONGEST_CHAIN:
+        if isinstance(node, ast.Name):
+            head = known.get(node.id, node.id)
+            return head + "".join(reversed(parts)) if parts else head
+        if isinstance(node, ast.Attribute):
+            parts.append("." + node.attr)
+            node = node.value
+        elif isinstance(node, ast.Call):
+            parts.append("()")
+            node = node.func
+        elif isinstance(node, ast.Subscript):
+            parts.append("[]")
+            node = node.value
+        elif isinstance(node, ast.Await | ast.NamedExpr | ast.Starred):
+            node = node.value
+        else:
             return ""
-    return "".join(reversed(parts))
+    return ""
 
 
 def last(name: str) -> str:
@@ -60,7 +60,8 @@ def before(name: str) -> str:
     return name.rpartition(".")[0]
 
 
-def words(name: str) -> set[str]:
+@lru_cache(maxsize=8192)
+def words(name: str) -> frozenset[str]:
     """The words of an identifier or a text, in lower case: `is_already_paid` has three."""
     out: list[str] = []
     for letter in name:
@@ -70,4 +71,4 @@ def words(name: str) -> set[str]:
             out.append(" " + letter.lower())
         else:
             out.append(letter.lower())
-    return set("".join(out).split())
+    return frozenset("".join(out).split())

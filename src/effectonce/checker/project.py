@@ -43,6 +43,7 @@ class Project:
         self._suffixes: dict[str, list[str]] = {}
         self._modules: dict[str, Module | None] = {}
         self._resolved: dict[tuple[str, str], str] = {}
+        self._functions: dict[str, Function | None] = {}
         for path in files:
             self._add(path)
 
@@ -79,6 +80,13 @@ class Project:
         """Parse the files that nothing led to, so that broken ones are found."""
         for name in list(self._by_name):
             self._load(name)
+
+    def forget(self) -> None:
+        """Let go of all trees; a project knows nothing after it."""
+        for module in self.loaded:
+            module.forget()
+        self._modules.clear()
+        self._functions.clear()
 
     def _load(self, name: str) -> Module | None:
         if name not in self._modules:
@@ -147,6 +155,11 @@ class Project:
 
     def function(self, name: str) -> Function | None:
         """The function or method of the project that *name* names."""
+        if name not in self._functions:
+            self._functions[name] = self._function(name)
+        return self._functions[name]
+
+    def _function(self, name: str) -> Function | None:
         split = self._split(self.resolve(name))
         if split is None:
             return None

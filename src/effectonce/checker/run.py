@@ -23,7 +23,10 @@ def check(paths: Sequence[Path], options: Options) -> list[Finding]:
     python, other = collect(paths, options)
     with _prepared():
         survey = Survey.of(python, other)
-        return survey_findings(survey, [rule for rule in rules if options.covers(rule.code)], options)
+        try:
+            return survey_findings(survey, [rule for rule in rules if options.covers(rule.code)], options)
+        finally:
+            survey.project.forget()
 
 
 def survey_findings(survey: Survey, rules: Sequence[Rule], options: Options) -> list[Finding]:
@@ -51,7 +54,8 @@ RULES_RECURSION: Final = 60_000
 def _prepared() -> Iterator[None]:
     """Pause the collector of cycles, and let rules write down every tree that the parser takes.
 
-    Trees hold no cycles, and the collector would walk all of them again and again.
+    Trees hold no cycles, and the collector would walk all of them again and again. What holds them does, so that is
+    forgotten before the collector is back.
     """
     was_on = gc.isenabled()
     limit = sys.getrecursionlimit()

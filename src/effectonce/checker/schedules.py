@@ -47,7 +47,7 @@ def _of_dict(node: ast.Dict, module: Module, survey: Survey) -> Entry:
 def _added(module: Module, survey: Survey) -> Iterator[Entry]:
     for function in module.functions.values():
         for step in function.calls:
-            if last(step.name) != "add_periodic_task" or len(step.call.args) < 2:  # noqa: PLR2004 - schedule, signature
+            if step.word != "add_periodic_task" or len(step.call.args) < 2:  # noqa: PLR2004 - schedule, signature
                 continue
             signature = step.call.args[1]
             name = function.name_of(signature)

@@ -14,8 +14,11 @@ if TYPE_CHECKING:
     from effectonce.checker.survey import Survey
 
 SENDING: Final = re.compile(r"\.delay\b|apply_async|send_task|\b(chain|group|chord)\(")
-_METHODS: Final = {"delay", "apply_async", "send_task", "delay_on_commit", "apply_async_on_commit"}
-_CANVASES: Final = re.compile(r"(^|\.)(chain|group|chord)\(\)$")
+_METHODS: Final = frozenset({"delay", "apply_async", "send_task", "delay_on_commit", "apply_async_on_commit"})
+_CANVASES: Final = frozenset({"chain()", "group()", "chord()"})
+SENDS: Final = _METHODS | _CANVASES
+"""The last words of calls that may send."""
+
 _SIGNATURES: Final = re.compile(r"\.(s|si|signature|subtask|set|clone)\(\)$")
 _NOT_CELERY: Final = re.compile(r"pool|executor|thread|Process|asyncresult|dask|joblib|rq\.|queue", re.IGNORECASE)
 _AFTER_COMMIT: Final = {"on_commit", "run_on_commit", "call_on_commit", "delay_on_commit", "apply_async_on_commit"}
@@ -51,7 +54,7 @@ def send_of(step: Step, place: Function | Module, survey: "Survey") -> Send | No
     method = last(name)
     function = place if isinstance(place, Function) else None
     module = place.module if isinstance(place, Function) else place
-    if _CANVASES.search(name):
+    if method in _CANVASES:
         return Send(step, module, function, None, name, "canvas", step.call.args, _keywords(step.call))
     if method not in _METHODS:
         return None

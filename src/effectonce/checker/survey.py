@@ -14,7 +14,7 @@ from effectonce.checker.findings import Found
 from effectonce.checker.module import Function, Module
 from effectonce.checker.numbers import seconds
 from effectonce.checker.project import Project
-from effectonce.checker.sends import SENDING, Send, send_of
+from effectonce.checker.sends import SENDING, SENDS, Send, send_of
 from effectonce.checker.source import Source
 from effectonce.checker.tasks import Task, find_tasks
 from effectonce.checker.walk import Step
@@ -133,13 +133,14 @@ class Survey:
         out: list[tuple[Function, list[Send]]] = []
         for module in self.project.modules:
             if SENDING.search(module.source.text):
-                found = [(function, self.sends(function)) for function in module.functions.values()]
+                sending = [function for function in module.functions.values() if function.calling(SENDS)]
+                found = [(function, self.sends(function)) for function in sending]
                 out.extend((function, sends) for function, sends in found if sends)
         return out
 
     def sends(self, function: Function) -> list[Send]:
         """The sends of one body."""
-        return self.sends_in(function.calls, function)
+        return self.sends_in(function.calling(SENDS), function)
 
     def sends_in(self, steps: Sequence[Step], place: Function | Module) -> list[Send]:
         """The sends among *steps*."""

@@ -2,12 +2,12 @@
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Final
 
 from effectonce.checker.effects import sql_of
 from effectonce.checker.module import Function
-from effectonce.checker.names import before, last
 from effectonce.checker.walk import Frame, Kind, Step
 
 _ATOMIC: Final = re.compile(
@@ -40,11 +40,13 @@ _WRITING_SQL: Final = re.compile(r"^\s*(insert|update|delete|merge)\b", re.IGNOR
 _SESSION: Final = re.compile(r"session(\(\))?(\.begin\(\))?$|(^|\.)db(\.session)?$", re.IGNORECASE)
 
 
+@lru_cache(maxsize=4096)
 def is_atomic(name: str) -> bool:
     """Tell whether a context of this name is a transaction of Django."""
     return _ATOMIC.search(name) is not None
 
 
+@lru_cache(maxsize=4096)
 def is_session_begin(name: str) -> bool:
     """Tell whether a context of this name is a transaction of SQLAlchemy."""
     return _BEGIN.search(name) is not None
@@ -52,21 +54,19 @@ def is_session_begin(name: str) -> bool:
 
 def atomic_frame(step: Step) -> Frame | None:
     """The innermost transaction of Django around *step*, as long as no code that runs later is between."""
-    for frame in step.frames():
-        if frame.kind is Kind.LAMBDA:
-            return None
-        if frame.kind is Kind.WITH and any(is_atomic(name) for name in frame.names):
-            return frame
-    return None
+    return _transaction(step.frame, is_atomic)
 
 
 def session_frame(step: Step) -> Frame | None:
     """The innermost `session.begin()` around *step*."""
-    for frame in step.frames():
-        if frame.kind is Kind.LAMBDA:
-            return None
-        if frame.kind is Kind.WITH and any(is_session_begin(name) for name in frame.names):
+    return _transaction(step.frame, is_session_begin)
+
+
+def _transaction(frame: Frame | None, begins: Callable[[str], bool]) -> Frame | None:
+    while frame is not None and frame.kind is not Kind.LAMBDA:
+        if frame.kind is Kind.WITH and any(map(begins, frame.names)):
             return frame
+        frame = frame.parent
     return None
 
 
@@ -81,7 +81,7 @@ def writes_before(step: Step, frame: Frame, function: Function) -> Iterator[Step
 
 def is_write(step: Step) -> bool:
     """Tell whether a call writes to the database."""
-    word, receiver = last(step.name), before(step.name)
+    word, receiver = step.word, step.receiver
     if word in {"update", "add", "set", "delete", "create"}:
         return ".objects" in receiver or receiver.endswith("_set") or _SESSION.search(receiver) is not None
     if word in _WRITES:

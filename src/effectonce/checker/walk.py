@@ -36,20 +36,18 @@ class Frame:
     parent: "Frame | None"
     names: tuple[str, ...] = ()
 
-    def chain(self) -> Iterator["Frame"]:
-        """This frame and those around it, from the inside."""
-        frame: Frame | None = self
-        while frame is not None:
-            yield frame
-            frame = frame.parent
 
-
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Step:
-    """One call or statement of a body; *name* is what a call calls."""
+    """One call or statement of a body; *name* is what a call calls: the *word* of its *receiver*.
+
+    Nobody changes one. It is not frozen, since there are as many as there are calls, and frozen ones are slow to make.
+    """
 
     node: ast.expr | ast.stmt
     name: str
+    receiver: str
+    word: str
     frame: Frame | None
     statement: ast.stmt
     index: int
@@ -68,12 +66,20 @@ class Step:
 
     def frames(self, *kinds: Kind) -> Iterator[Frame]:
         """The frames around it, from the inside; of *kinds* only, if given."""
-        if self.frame is not None:
-            yield from (frame for frame in self.frame.chain() if not kinds or frame.kind in kinds)
+        frame = self.frame
+        while frame is not None:
+            if not kinds or frame.kind in kinds:
+                yield frame
+            frame = frame.parent
 
     def inside(self, *kinds: Kind) -> bool:
         """Tell whether it stands in a frame of one of *kinds*."""
-        return any(True for _ in self.frames(*kinds))
+        frame = self.frame
+        while frame is not None:
+            if frame.kind in kinds:
+                return True
+            frame = frame.parent
+        return False
 
     def within(self, frame: Frame) -> bool:
         """Tell whether it stands in *frame*."""
@@ -82,9 +88,14 @@ class Step:
 
 MOST_STEPS: Final = 1200
 """What a body is read up to: rules compare steps with each other, and a body that was made by a program has no end."""
-_COMPREHENSIONS: Final = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
+_RECORDED: Final[frozenset[type]] = frozenset(
+    {ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Return, ast.Raise, ast.Delete}
+)
+_SIMPLE: Final[frozenset[type]] = _RECORDED | {ast.Expr, ast.Pass}
+_COMPREHENSIONS: Final = frozenset({ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp})
 _FIELDS: Final[dict[type, tuple[str, ...]]] = {}
-_LEAVES: Final = (ast.Name, ast.Constant, ast.expr_context, ast.operator, ast.cmpop, ast.unaryop, ast.boolop)
+_CHILDLESS: Final = frozenset({"ctx", "op", "ops", "attr", "id", "kind", "arg", "conversion", "is_async", "simple"})
+_LEAVES: Final[frozenset[type]] = frozenset({ast.Name, ast.Constant})
 
 
 def walk(
@@ -115,6 +126,9 @@ class _Walker:
     def block(self, body: Sequence[ast.stmt], frame: Frame | None) -> None:
         for statement in body:
             self.statement = statement
+            if type(statement) in _SIMPLE:
+                self._simple(statement, frame)
+                continue
             match statement:
                 case ast.If():
                     self._if(statement, frame)
@@ -134,10 +148,10 @@ class _Walker:
                     self._simple(statement, frame)
 
     def _simple(self, statement: ast.stmt, frame: Frame | None) -> None:
-        for child in ast.iter_child_nodes(statement):
+        for child in children(statement):
             if isinstance(child, ast.expr):
                 self.expression(child, frame)
-        if isinstance(statement, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Return | ast.Raise | ast.Delete):
+        if type(statement) in _RECORDED:
             self._record(statement, "", frame)
         if isinstance(statement, ast.Assign):
             for target in statement.targets:
@@ -195,22 +209,31 @@ class _Walker:
             self.block(case.body, Frame(Kind.IF, case, frame))
 
     def expression(self, node: ast.expr, frame: Frame | None) -> None:
-        stack: list[tuple[ast.AST, Frame | None]] = [(node, frame)]
+        if type(node) in _LEAVES:
+            return
+        stack: _Stack = [(node, frame)]
         while stack:
             each, around = stack.pop()
+            kind = type(each)
             if isinstance(each, ast.Call):
                 self._record(each, dotted(each.func, self.known), around)
-            elif isinstance(each, ast.Lambda):
+                _push_call(each, around, stack)
+                continue
+            if isinstance(each, ast.Attribute):
+                _push(each.value, around, stack)
+                continue
+            if kind is ast.Lambda:
                 around = Frame(Kind.LAMBDA, each, around)
-            elif isinstance(each, _COMPREHENSIONS):
+            elif kind in _COMPREHENSIONS:
                 around = Frame(Kind.LOOP, each, around)
             elif isinstance(each, ast.NamedExpr):
                 self._bind(each.target, each.value)
-            stack.extend((child, around) for child in reversed(children(each)))
+            stack.extend([(child, around) for child in reversed(children(each))])
 
     def _record(self, node: ast.expr | ast.stmt, name: str, frame: Frame | None) -> None:
         if len(self.steps) < MOST_STEPS:
-            self.steps.append(Step(node, name, frame, self.statement, len(self.steps), self.knows))
+            receiver, _, word = name.rpartition(".")
+            self.steps.append(Step(node, name, receiver, word, frame, self.statement, len(self.steps), self.knows))
 
     def _bind(self, target: ast.expr, value: ast.expr, *, suffix: str = "") -> None:
         if isinstance(target, ast.Name):
@@ -227,17 +250,39 @@ class _Walker:
                     self._bind(each, value, suffix=suffix + "[]")
 
 
+_Stack = list[tuple[ast.AST, Frame | None]]
+
+
+def _push(node: ast.expr, around: Frame | None, stack: _Stack) -> None:
+    """Look at *node* next, or at what its attributes are taken of."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    if type(node) not in _LEAVES:
+        stack.append((node, around))
+
+
+def _push_call(call: ast.Call, around: Frame | None, stack: _Stack) -> None:
+    """Look at what is called first, then at the arguments: most nodes are calls, and of few fields."""
+    for keyword in reversed(call.keywords):
+        if type(keyword.value) not in _LEAVES:
+            stack.append((keyword.value, around))
+    for argument in reversed(call.args):
+        if type(argument) not in _LEAVES:
+            stack.append((argument, around))
+    _push(call.func, around, stack)
+
+
 def children(node: ast.AST) -> list[ast.AST]:
     """The nodes directly under *node* that may hold a call."""
     fields = _FIELDS.get(type(node))
     if fields is None:
-        fields = _FIELDS[type(node)] = tuple(field for field in node._fields if field not in {"ctx", "op", "ops"})
+        fields = _FIELDS[type(node)] = tuple(field for field in node._fields if field not in _CHILDLESS)
     out: list[ast.AST] = []
     for field in fields:
         value = getattr(node, field, None)
-        if isinstance(value, list):
-            out.extend(each for each in value if isinstance(each, ast.AST) and not isinstance(each, _LEAVES))
-        elif isinstance(value, ast.AST) and not isinstance(value, _LEAVES):
+        if type(value) is list:
+            out += [each for each in value if type(each) not in _LEAVES and isinstance(each, ast.AST)]
+        elif type(value) not in _LEAVES and isinstance(value, ast.AST):
             out.append(value)
     return out
 

@@ -128,7 +128,9 @@ class Court:
     def die(self, leader: OnceScheduler) -> None:
         """Without a word: its term ends by itself; another process takes its place."""
         assert leader._elector is not None
+        assert leader._elector._thread is not None
         leader._elector._stopped.set()
+        leader._elector._thread.join()
         if leader._relay is not None:
             leader._relay.stop()
         self.schedulers[self.schedulers.index(leader)] = OnceScheduler(self.app)

@@ -9,11 +9,11 @@ from effectonce.checker.findings import Family, Found, Severity
 from effectonce.checker.keyuses import is_store
 from effectonce.checker.locks import Lock, locks_of
 from effectonce.checker.module import Function
-from effectonce.checker.names import before, last
 from effectonce.checker.rule import Rule
 from effectonce.checker.survey import Survey
 from effectonce.checker.walk import Kind, Step
 
+_DELETES: Final = frozenset({"delete", "unlink"})
 _LOCKS: Final = re.compile("lock|mutex|running|progress", re.IGNORECASE)
 
 
@@ -22,7 +22,7 @@ def check(survey: Survey) -> Iterator[Found]:
     for function, tasks in survey.reached:
         plain = [lock for lock in locks_of(function, survey) if not lock.is_renewable and lock.ttl is not None]
         for lock in plain:
-            for step in function.calls:
+            for step in function.calling(_DELETES):
                 if _releases(step, lock, function) and not _looks_first(step):
                     yield function.found(
                         step.call,
@@ -34,7 +34,7 @@ def check(survey: Survey) -> Iterator[Found]:
 def _releases(step: Step, lock: Lock, function: Function) -> bool:
     if step.inside(Kind.EXCEPT) and not _LOCKS.search(_text(lock.key, function)):
         return False  # a marker of what is done is taken back after a failure
-    if step.index <= lock.step.index or last(step.name) not in {"delete", "unlink"} or not is_store(before(step.name)):
+    if step.index <= lock.step.index or not is_store(step.receiver):
         return False
     return bool(step.call.args) and _text(step.call.args[0], function) == _text(lock.key, function)
 

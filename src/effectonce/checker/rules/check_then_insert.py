@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator
 
-from effectonce.checker.effects import is_insert
+from effectonce.checker.effects import inserts_of
 from effectonce.checker.findings import Family, Found, Severity
 from effectonce.checker.guards import catches_duplicate
 from effectonce.checker.lookups import Lookup, inserted_columns, inserted_model, lookups_of
@@ -20,7 +20,7 @@ def check(survey: Survey) -> Iterator[Found]:
     for function, tasks in survey.reached:
         if all(task.is_guarded for task in tasks):
             continue
-        for lookup in lookups_of(function):
+        for lookup in lookups_of(function) if inserts_of(function) else ():
             insert = _insert_after(lookup, function)
             if insert is None or _is_safe(lookup, insert, function, survey):
                 continue
@@ -32,8 +32,8 @@ def check(survey: Survey) -> Iterator[Found]:
 
 
 def _insert_after(lookup: Lookup, function: Function) -> Step | None:
-    for step in function.calls:
-        if step.index > lookup.step.index and is_insert(step):
+    for step in inserts_of(function):
+        if step.index > lookup.step.index:
             model = inserted_model(step, function)
             if model is not None and model == lookup.model and lookup.decides(step, function):
                 return step

@@ -22,7 +22,7 @@ def check(survey: Survey) -> Iterator[Found]:
         uses = list(key_uses(function))
         flow = Flow(function, survey, _is_clock) if uses else None
         for use in uses:
-            if _names_work(use) and flow is not None and flow.carries(use.key):
+            if flow is not None and flow.carries(use.key) and _names_work(use):
                 yield function.found(
                     use.key,
                     "this key holds the time, the number of the try or the machine, so each run of task "

@@ -6,7 +6,6 @@ from typing import Final
 
 from effectonce.checker.effects import sql_of
 from effectonce.checker.findings import Family, Found, Severity
-from effectonce.checker.names import before, last
 from effectonce.checker.policies import transactional
 from effectonce.checker.rule import Rule
 from effectonce.checker.survey import Survey
@@ -32,7 +31,7 @@ def check(survey: Survey) -> Iterator[Found]:
 
 
 def _ends(step: Step) -> bool:
-    word, receiver = last(step.name), before(step.name)
+    word, receiver = step.word, step.receiver
     sql = sql_of(step)
     if sql is not None:
         return _SQL.search(sql) is not None

@@ -9,7 +9,6 @@ from effectonce.checker.effects import Effect, effect_of, sql_of
 from effectonce.checker.findings import Family, Found, Severity
 from effectonce.checker.keyuses import is_store
 from effectonce.checker.module import Function
-from effectonce.checker.names import before, last
 from effectonce.checker.rule import Rule
 from effectonce.checker.survey import Survey
 from effectonce.checker.transactions import exclusive
@@ -44,14 +43,14 @@ def check(survey: Survey) -> Iterator[Found]:
 
 
 def _does_nothing(step: Step) -> bool:
-    word = last(step.name)
+    word = step.word
     sql = sql_of(step)
     if sql is not None:
         return _SQL.search(sql) is not None
     if word == "bulk_create":
         return any(each.arg == "ignore_conflicts" for each in step.call.keywords)
     if word == "setnx":
-        return is_store(before(step.name))
+        return is_store(step.receiver)
     return word == "execute" and bool(step.call.args) and "on_conflict_do_nothing" in ast.unparse(step.call.args[0])
 
 

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 
 from effectonce.checker.findings import Family, Found, Severity
 from effectonce.checker.module import Function, Module
-from effectonce.checker.names import last
 from effectonce.checker.rule import Rule
 from effectonce.checker.survey import Survey
 from effectonce.checker.tasks import Task
@@ -19,7 +18,7 @@ def check(survey: Survey) -> Iterator[Found]:
             yield from _compared(*delay, send.task, send.module, survey)
     for function, tasks in survey.reached:
         for step in function.calls:
-            if last(step.name) == "retry" and step.name.startswith(("$task", tasks[0].function.name)):
+            if step.word == "retry" and step.name.startswith(("$task", tasks[0].function.name)):
                 yield from _retry(step.call, function, tasks[0], survey)
     for task in survey.tasks:
         for option in ("default_retry_delay", "retry_backoff_max"):

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from effectonce.checker.effects import Effect, effect_of
+from effectonce.checker.effects import Effect, effects_of
 from effectonce.checker.findings import Family, Found, Severity
 from effectonce.checker.rule import Rule
 from effectonce.checker.survey import Survey
@@ -14,8 +14,7 @@ def check(survey: Survey) -> Iterator[Found]:
     for function, tasks in survey.reached:
         if any(task.is_guarded for task in tasks):
             continue
-        for step in function.calls:
-            effect = effect_of(step)
+        for step, effect in effects_of(function):
             if effect not in {Effect.MAIL, Effect.POST, Effect.PAYMENT}:
                 continue
             frame = atomic_frame(step) or session_frame(step)

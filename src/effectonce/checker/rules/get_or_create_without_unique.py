@@ -11,14 +11,14 @@ from effectonce.checker.rule import Rule
 from effectonce.checker.survey import Survey
 from effectonce.checker.walk import Step
 
-_METHODS: Final = {"get_or_create", "update_or_create", "aget_or_create", "aupdate_or_create"}
+_METHODS: Final = frozenset({"get_or_create", "update_or_create", "aget_or_create", "aupdate_or_create"})
 
 
 def check(survey: Survey) -> Iterator[Found]:
     """Compare what is looked up with what the model keeps unique."""
     for function, tasks in survey.reached:
-        for step in function.calls:
-            if last(step.name) not in _METHODS or ".objects" not in step.name or all(t.is_guarded for t in tasks):
+        for step in function.calling(_METHODS):
+            if ".objects" not in step.name or all(t.is_guarded for t in tasks):
                 continue
             columns = _columns(step)
             model = model_of(step.name)

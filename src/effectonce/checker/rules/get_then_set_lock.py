@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from typing import Final
 
 from effectonce.checker.findings import Family, Found, Severity
 from effectonce.checker.keyuses import is_store
@@ -12,14 +13,16 @@ from effectonce.checker.rule import Rule
 from effectonce.checker.survey import Survey
 from effectonce.checker.walk import Step
 
+_SETS: Final = frozenset({"set", "setex"})
+
 
 def check(survey: Survey) -> Iterator[Found]:
     """Look for a test of a key that leaves the body, and a plain `set` of the same key behind it."""
     for function, tasks in survey.reached:
-        for step in function.steps:
-            if not isinstance(step.node, ast.If) or not _gives_up(step.node):
+        for _, branch in function.branches if function.calling(_SETS) else ():
+            if not _gives_up(branch):
                 continue
-            look = _look(step.node.test, function)
+            look = _look(branch.test, function)
             taken = _taken(look, function) if look is not None else None
             if look is not None and taken is not None:
                 yield function.found(
@@ -45,8 +48,10 @@ def _look(test: ast.expr, function: Function) -> ast.Call | None:
             pending.extend(function.assigned.get(node.id, [])[:1])
     for each in pending:
         for node in ast.walk(each):
+            if not isinstance(node, ast.Call) or not node.args:
+                continue
             name = function.name_of(node)
-            if isinstance(node, ast.Call) and node.args and last(name) in {"get", "exists"} and is_store(before(name)):
+            if last(name) in {"get", "exists"} and is_store(before(name)):
                 return node
     return None
 
@@ -55,8 +60,8 @@ def _taken(look: ast.Call, function: Function) -> Step | None:
     key = ast.dump(look.args[0])
     if is_throttle(look.args[0]):
         return None
-    for step in function.calls:
-        if last(step.name) not in {"set", "setex"} or not is_store(before(step.name)) or not step.call.args:
+    for step in function.calling(_SETS):
+        if not is_store(step.receiver) or not step.call.args:
             continue
         plain = not any(each.arg == "nx" for each in step.call.keywords)
         if plain and ast.dump(step.call.args[0]) == key and step.call.lineno > look.lineno and _is_flag(step.call):

@@ -6,7 +6,7 @@ from typing import Final
 
 from effectonce.checker.findings import Family, Found, Severity
 from effectonce.checker.locks import locks_of
-from effectonce.checker.markers import marks_key
+from effectonce.checker.markers import claims_key, marks_key
 from effectonce.checker.numbers import seconds
 from effectonce.checker.rule import Rule
 from effectonce.checker.survey import Survey
@@ -20,10 +20,12 @@ def check(survey: Survey) -> Iterator[Found]:
     """Compare the life of markers with the time in which a message may come again."""
     for function, tasks in survey.reached:
         for lock in locks_of(function, survey):
+            if not isinstance(lock.ttl, float) or not claims_key(lock.step):
+                continue
             text = ast.unparse(lock.key)
             if isinstance(lock.key, ast.Name):
                 text += " ".join(ast.unparse(value) for value in function.assigned.get(lock.key.id, []))
-            if not isinstance(lock.ttl, float) or not marks_key(lock.step, text):
+            if not marks_key(lock.step, text):
                 continue
             horizon = max(_horizon(task, survey) for task in tasks)
             if lock.ttl < horizon and not any(task.is_guarded for task in tasks):

@@ -4,11 +4,11 @@ import ast
 from collections.abc import Iterator
 from typing import Final
 
-from effectonce.checker.effects import effect_of
+from effectonce.checker.effects import effects_of
 from effectonce.checker.findings import Family, Found, Severity
 from effectonce.checker.flows import leaves
 from effectonce.checker.keyuses import KeyUse, key_uses
-from effectonce.checker.markers import marks_key
+from effectonce.checker.markers import claims_key, marks_key
 from effectonce.checker.module import Function
 from effectonce.checker.rule import Rule
 from effectonce.checker.survey import Survey
@@ -23,7 +23,7 @@ def check(survey: Survey) -> Iterator[Found]:
         if task.is_guarded:
             continue
         for use in key_uses(function):
-            if use.how == "claim" and marks_key(use.step, _source(use, function)):
+            if use.how == "claim" and claims_key(use.step) and marks_key(use.step, _source(use, function)):
                 missing = _missing(use, function)
                 if missing:
                     yield function.found(
@@ -52,13 +52,7 @@ def _missing(use: KeyUse, function: Function) -> list[str]:
     wanted = set(function.parameters) - _NO_MATTER
     if not held & wanted:
         return []
-    used = {
-        node.id
-        for step in function.calls
-        if effect_of(step) is not None
-        for node in ast.walk(step.call)
-        if isinstance(node, ast.Name)
-    }
+    used = {node.id for step, _ in effects_of(function) for node in ast.walk(step.call) if isinstance(node, ast.Name)}
     return [name for name in function.parameters if name in (wanted & used) - held]
 
 

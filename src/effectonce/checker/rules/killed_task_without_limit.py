@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from effectonce.checker.findings import Family, Found, Severity
-from effectonce.checker.names import last, words
+from effectonce.checker.names import words
 from effectonce.checker.rule import Rule
 from effectonce.checker.survey import Survey
 from effectonce.checker.tasks import Task
@@ -29,7 +29,7 @@ def check(survey: Survey) -> Iterator[Found]:
 
 def _counts(task: Task, survey: Survey) -> bool:
     return any(
-        words(last(step.name)) & _COUNTING or "redelivered" in step.name
+        words(step.word) & _COUNTING or "redelivered" in step.name
         for function in survey.bodies(task)
         for step in function.calls
     )

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from effectonce.checker.findings import Family, Found, Severity
-from effectonce.checker.markers import marks_row
+from effectonce.checker.markers import MARKING, marks_row
 from effectonce.checker.rule import Rule
 from effectonce.checker.survey import Survey
 from effectonce.checker.transactions import atomic_frame, exclusive, is_write
@@ -14,7 +14,7 @@ def check(survey: Survey) -> Iterator[Found]:
     for function, tasks in survey.reached:
         if any(task.is_guarded for task in tasks):
             continue
-        for step in function.calls:
+        for step in function.calling(MARKING):
             if not marks_row(step, function) or atomic_frame(step) is not None:
                 continue
             work = next(

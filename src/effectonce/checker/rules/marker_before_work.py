@@ -3,11 +3,11 @@
 import ast
 from collections.abc import Iterator
 
-from effectonce.checker.effects import effect_of
+from effectonce.checker.effects import effects_of
 from effectonce.checker.findings import Family, Found, Severity
-from effectonce.checker.markers import marks_key, marks_row
+from effectonce.checker.markers import claims_key, marks_key, marks_row
 from effectonce.checker.module import Function
-from effectonce.checker.names import last, words
+from effectonce.checker.names import words
 from effectonce.checker.rule import Rule
 from effectonce.checker.survey import Survey
 from effectonce.checker.transactions import atomic_frame, exclusive, session_frame
@@ -19,11 +19,12 @@ def check(survey: Survey) -> Iterator[Found]:
     for function, tasks in survey.reached:
         if any(task.is_guarded for task in tasks):
             continue
-        for step in function.calls:
+        effects = effects_of(function)
+        for step in function.calls if effects else ():
             if not _marks(step, function) or atomic_frame(step) is not None or session_frame(step) is not None:
                 continue
             effect = next(
-                (each for each in function.calls if each.index > step.index and _works(each, step, function)), None
+                (each for each, _ in effects if each.index > step.index and _works(each, step, function)), None
             )
             if effect is not None and not _takes_back(step, function):
                 yield function.found(
@@ -38,7 +39,7 @@ def _marks(step: Step, function: Function) -> bool:
         return not any(
             each.arg and words(each.arg) & {"status", "state", "lease", "expires"} for each in step.call.keywords
         )
-    if not isinstance(step.node, ast.Call) or not step.call.args:
+    if not step.call.args or not claims_key(step):
         return False
     key = step.call.args[0]
     values = function.assigned.get(key.id, []) if isinstance(key, ast.Name) else []
@@ -46,15 +47,15 @@ def _marks(step: Step, function: Function) -> bool:
 
 
 def _works(step: Step, marker: Step, function: Function) -> bool:
-    return effect_of(step) is not None and not marks_row(step, function) and not exclusive(step, marker)
+    return not marks_row(step, function) and not exclusive(step, marker)
 
 
 def _takes_back(marker: Step, function: Function) -> bool:
     """Tell whether a failure deletes the marker, or a later line says that the work is done."""
     return any(
         step.index > marker.index
-        and last(step.name) in {"delete", "unlink", "update", "save", "set", "release"}
-        and (step.inside(Kind.EXCEPT, Kind.FINALLY) or last(step.name) in {"update", "save"})
+        and step.word in {"delete", "unlink", "update", "save", "set", "release"}
+        and (step.inside(Kind.EXCEPT, Kind.FINALLY) or step.word in {"update", "save"})
         for step in function.calls
     )
 

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from effectonce.checker.effects import Effect, effect_of
+from effectonce.checker.effects import Effect, effects_of
 from effectonce.checker.findings import Family, Found, Severity
 from effectonce.checker.guards import is_answered, is_claim
 from effectonce.checker.module import Function
@@ -26,8 +26,7 @@ def check(survey: Survey) -> Iterator[Found]:
         repeated = [task for task in tasks if (task.retries or task.is_late) and not is_answered(task, survey)]
         if not repeated:
             continue
-        for step in function.calls:
-            effect = effect_of(step)
+        for step, effect in effects_of(function):
             if effect not in {Effect.POST, Effect.PAYMENT} or is_claim(step) or _has_reference(step):
                 continue
             if effect is Effect.POST and _is_harmless(step, function):

@@ -2,41 +2,45 @@
 
 import ast
 from collections.abc import Iterator
+from typing import Final
 
 from effectonce.checker.findings import Family, Found, Severity
-from effectonce.checker.module import Function
+from effectonce.checker.module import Function, Module
+from effectonce.checker.names import dotted
 from effectonce.checker.rule import Rule
 from effectonce.checker.survey import Survey
+
+_LOCKS: Final = frozenset({"Lock", "RLock"})
 
 
 def check(survey: Survey) -> Iterator[Found]:
     """Look for tasks that give up because of a set, a dictionary or a lock of their own process."""
+    held_in: dict[str, set[str]] = {}
     for function, tasks in survey.reached:
-        held = {name for name, value in function.module.constants.items() if _is_held(value, function)}
+        module = function.module
+        if module.name not in held_in:
+            held_in[module.name] = {name for name, value in module.constants.items() if _is_held(value, module)}
+        held = held_in[module.name]
         if not held:
             continue
-        for step in function.steps:
-            if not isinstance(step.node, ast.If):
-                continue
-            name = _asked(step.node, held)
+        for _, branch in function.branches:
+            name = _asked(branch, held)
             if name is not None and _is_changed(name, function):
                 yield function.found(
-                    step.node.test,
+                    branch.test,
                     f"{name!r} lives in one process; the other processes and workers that run task "
                     f"{tasks[0].short!r} have their own, and all are empty after a restart",
                 )
 
 
-def _is_held(value: ast.expr, function: Function) -> bool:
+def _is_held(value: ast.expr, module: Module) -> bool:
     match value:
         case ast.Set() | ast.Dict(keys=[]) | ast.List(elts=[]):
             return True
         case ast.Call(func=ast.Name(id="set" | "dict" | "list")):
             return not value.args
         case ast.Call(func=func):
-            return ast.unparse(func).removeprefix("threading.") in {"Lock", "RLock"} and "threading" in (
-                function.module.source.text
-            )
+            return dotted(func, {}).removeprefix("threading.") in _LOCKS and "threading" in module.source.text
         case _:
             return False
 

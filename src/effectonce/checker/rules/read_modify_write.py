@@ -2,8 +2,9 @@
 
 import ast
 from collections.abc import Iterator
+from typing import Final
 
-from effectonce.checker.effects import Effect, effect_of
+from effectonce.checker.effects import Effect, effects_of
 from effectonce.checker.findings import Family, Found, Severity
 from effectonce.checker.guards import STATE_WORDS
 from effectonce.checker.module import Function
@@ -12,13 +13,15 @@ from effectonce.checker.rule import Rule
 from effectonce.checker.survey import Survey
 from effectonce.checker.walk import Kind, Step
 
+_SAVES: Final = frozenset({"save"})
+
 
 def check(survey: Survey) -> Iterator[Found]:
     """Look for a test of a row's state, a new state, a save and an effect, with nothing that locks the row."""
     for function, tasks in survey.reached:
         if any(task.is_guarded for task in tasks):
             continue
-        for step in function.calls:
+        for step in function.calling(_SAVES):
             row = _saved(step)
             if row is None or not _was_read(row, function):
                 continue
@@ -74,8 +77,8 @@ def _is_state(node: ast.AST, row: str) -> bool:
 
 
 def _effect(branch: ast.If, function: Function) -> Step | None:
-    for step in function.calls:
-        outside = effect_of(step) in {Effect.MAIL, Effect.POST, Effect.PAYMENT}
+    for step, effect in effects_of(function):
+        outside = effect in {Effect.MAIL, Effect.POST, Effect.PAYMENT}
         if outside and any(frame.node is branch for frame in step.frames(Kind.IF)):
             return step
     return None

@@ -12,10 +12,10 @@ from effectonce.checker.survey import Survey
 def check(survey: Survey) -> Iterator[Found]:
     """Look for bodies that leave because of the flag."""
     for function, tasks in survey.reached:
-        for step in function.steps:
-            if isinstance(step.node, ast.If) and _asks_flag(step.node.test, function) and _leaves(step.node.body[-1]):
+        for _, branch in function.branches if "redelivered" in function.module.source.text else ():
+            if _leaves(branch.body[-1]) and _asks_flag(branch.test, function):
                 yield function.found(
-                    step.node.test,
+                    branch.test,
                     f"task {tasks[0].short!r} gives up because the message was redelivered: prefetched messages that "
                     "never ran carry this flag too, and real repeats may not",
                 )

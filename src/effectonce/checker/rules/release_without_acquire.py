@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from effectonce.checker.findings import Family, Found, Severity
 from effectonce.checker.locks import Lock, locks_of
 from effectonce.checker.module import Function
-from effectonce.checker.names import last
 from effectonce.checker.rule import Rule
 from effectonce.checker.survey import Survey
 from effectonce.checker.walk import Frame, Kind, Step
@@ -27,7 +26,7 @@ def check(survey: Survey) -> Iterator[Found]:
 
 
 def _finally(step: Step) -> Frame | None:
-    if last(step.name) not in {"delete", "release", "unlink"} or step.inside(Kind.IF):
+    if step.word not in {"delete", "release", "unlink"} or step.inside(Kind.IF):
         return None
     return next(step.frames(Kind.FINALLY), None)
 

@@ -53,7 +53,7 @@ def _given_to_on_commit(function: Function) -> set[int]:
 def _further(function: Function, senders: dict[str, list[Send]], survey: Survey) -> Iterator[Found]:
     """A call inside a transaction of a function that sends at once."""
     for step in function.calls:
-        frame = atomic_frame(step)
+        frame = atomic_frame(step) if step.frame is not None else None
         if frame is None:
             continue
         called = survey.project.called(step.name, function)

@@ -6,7 +6,7 @@ from typing import Final
 
 from effectonce.checker.findings import Family, Found, Severity
 from effectonce.checker.module import Function
-from effectonce.checker.names import last, words
+from effectonce.checker.names import words
 from effectonce.checker.rule import Rule
 from effectonce.checker.sends import Send
 from effectonce.checker.survey import Survey
@@ -40,7 +40,7 @@ def _notes(step: Step, send: Send, function: Function) -> bool:
             return bool(words(name) & _MARKS) and _is_saved(row, step, function)
         case ast.Call(keywords=keywords):
             return (
-                last(step.name) == "update"
+                step.word == "update"
                 and ".objects" in step.name
                 and any(each.arg is not None and words(each.arg) & _MARKS for each in keywords)
             )

@@ -5,7 +5,6 @@ from typing import Final
 
 from effectonce.checker.findings import Family, Found, Severity
 from effectonce.checker.module import Function
-from effectonce.checker.names import before, last
 from effectonce.checker.rule import Rule
 from effectonce.checker.sends import Send
 from effectonce.checker.survey import Survey
@@ -39,9 +38,9 @@ def _write_before(send: Send, function: Function) -> Step | None:
     for step in function.calls:
         if step.index >= send.step.index:
             break
-        if last(step.name) not in _WRITES | _ENDS or not is_session(before(step.name)) or exclusive(step, send.step):
+        if step.word not in _WRITES | _ENDS or not is_session(step.receiver) or exclusive(step, send.step):
             continue
-        write = step if last(step.name) in _WRITES else None
+        write = step if step.word in _WRITES else None
     return write
 
 
@@ -50,7 +49,7 @@ def _commit_after(send: Send, function: Function) -> str | None:
     if frame is not None:
         return "the end of the transaction"
     for step in function.calls:
-        is_commit = last(step.name) == "commit" and is_session(before(step.name))
+        is_commit = step.word == "commit" and is_session(step.receiver)
         if step.index > send.step.index and is_commit and not exclusive(send.step, step):
             return f"the commit in line {step.call.lineno}"
     return None

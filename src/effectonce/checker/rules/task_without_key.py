@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from effectonce.checker.effects import MONEY_MODELS, Effect, effect_of, is_insert
+from effectonce.checker.effects import MONEY_MODELS, Effect, effects_of, is_insert
 from effectonce.checker.findings import Family, Found, Severity
 from effectonce.checker.guards import is_answered
 from effectonce.checker.lookups import inserted_model
@@ -21,8 +21,8 @@ def check(survey: Survey) -> Iterator[Found]:
             (
                 (function, step)
                 for function in survey.bodies(task)
-                for step in function.calls
-                if _moves_money(step, function)
+                for step, effect in effects_of(function)
+                if _moves_money(step, effect, function)
             ),
             None,
         )
@@ -35,8 +35,8 @@ def check(survey: Survey) -> Iterator[Found]:
             )
 
 
-def _moves_money(step: Step, function: Function) -> bool:
-    if effect_of(step) is Effect.PAYMENT:
+def _moves_money(step: Step, effect: Effect, function: Function) -> bool:
+    if effect is Effect.PAYMENT:
         return True
     if not is_insert(step):
         return False

@@ -14,6 +14,8 @@ from effectonce.checker.walk import Kind
 def check(survey: Survey) -> Iterator[Found]:
     """Look for clauses that take any IntegrityError of several writes for a duplicate."""
     for function, tasks in survey.reached:
+        if "except" not in function.text:
+            continue
         attempts = {id(frame.node): frame.node for step in function.steps for frame in step.frames(Kind.TRY)}
         for node in attempts.values():
             if not isinstance(node, ast.Try):
