@@ -95,7 +95,16 @@ def _ledger(value: Any) -> str | None:
     if value is None or value == "":
         return "is empty; give a URL, an Engine, a sessionmaker or a scoped_session"
     if isinstance(value, Mapping):
-        return "as a mapping is not there yet in this version; give one ledger"
+        return _ledgers(value)
+    return None
+
+
+def _ledgers(value: Mapping[Any, Any]) -> str | None:
+    bad = [name for name, source in value.items() if not isinstance(name, str) or source is None or source == ""]
+    if bad:
+        return f"names no ledger for {', '.join(map(repr, bad))}; names are text, and each has a URL or an Engine"
+    if "default" not in value:
+        return "as a mapping needs the name 'default', for what no other name is meant for"
     return None
 
 

@@ -41,6 +41,10 @@ class Fleet:
         """Return the running PostgreSQL."""
         return self._given(PostgreSQL.variable, GivenPostgreSQL) or self._own(PostgreSQL)
 
+    def second_postgresql(self) -> PostgreSQL:
+        """Return another PostgreSQL, running, for what has two."""
+        return self._own(PostgreSQL, called=f"{PostgreSQL.name}-2")
+
     def mariadb(self) -> MariaDB | GivenMariaDB:
         """Return the running MariaDB."""
         return self._given(MariaDB.variable, GivenMariaDB) or self._own(MariaDB)
@@ -70,12 +74,13 @@ class Fleet:
         assert isinstance(server, kind)
         return server
 
-    def _own(self, kind: type[OwnServer], **options: Any) -> OwnServer:
+    def _own(self, kind: type[OwnServer], *, called: str = "", **options: Any) -> OwnServer:
         folder, reaper = self._place()
-        server = self._servers.get(kind.name)
+        name = called or kind.name
+        server = self._servers.get(name)
         if server is None:
-            server = kind(folder / kind.name.lower(), reaper=reaper, **options)
-            self._servers[kind.name] = server
+            server = kind(folder / name.lower(), reaper=reaper, **options)
+            self._servers[name] = server
         assert isinstance(server, kind)
         server.start()
         return server

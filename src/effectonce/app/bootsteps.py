@@ -93,9 +93,15 @@ class Checked(bootsteps.Step):
         for task in guarded_tasks(parent.app):
             if mode_of(task) is not Mode.ENFORCE:
                 continue
-            if isinstance(task.once, Transactional) and not is_transactional(once.ledger):
-                facts = {"ledger": once.ledger.name, "policy": "Transactional", "task": task.name}
-                logger.error("%s", LedgerUnsuitable(**facts, reason="it is not a SQL database"))
+            if isinstance(task.once, Transactional):
+                _check_transactional(once.ledgers, task.name)
+
+
+def _check_transactional(ledgers: Sequence[LedgerStore], task: str) -> None:
+    for ledger in ledgers:
+        if not is_transactional(ledger):
+            facts = {"ledger": ledger.name, "policy": "Transactional", "task": task}
+            logger.error("%s", LedgerUnsuitable(**facts, reason="it is not a SQL database"))
 
 
 def _check_pool(pool: type, stores: Sequence[LedgerStore]) -> None:
@@ -215,7 +221,7 @@ class Watches(bootsteps.StartStopStep):
             return
         once = parent.app.effectonce
         sentry = Sentry(
-            lambda: once.stores,
+            lambda: (once.ledgers, (once.leases,)) if once.settings.leases is not None else (once.ledgers,),
             pause=lambda: parent.call_soon(self._pause, parent),
             resume=lambda: parent.call_soon(self._resume, parent),
             emit=once.emit,

@@ -95,7 +95,7 @@ def unknown(frame: Frame, signal: Undecided) -> NoReturn:
         cause = signal.__cause__
         raise EffectHeld(task=frame.delivery.task, key=claim.key, state="unknown", since="now") from cause
     try:
-        frame.guard.once.ledger.hold(claim.digest, held_message(frame.task, frame.request))
+        frame.ledger.hold(claim.digest, held_message(frame.task, frame.request))
     except LedgerUnavailable as error:
         away(frame, error)
     show_held(frame, State.UNKNOWN)
@@ -108,7 +108,7 @@ def _send_rest(frame: Frame, entry: Entry, *, at_once: bool) -> None:
     """
     if entry.unsent and isinstance(frame.attempt, TransactionalAttempt):
         with suppress(LedgerUnavailable):
-            frame.guard.once.relay().relay(effect=frame.claim.digest, at_once=at_once)
+            frame.guard.once.relay(frame.ledger).relay(effect=frame.claim.digest, at_once=at_once)
 
 
 def _replay(frame: Frame, entry: Entry) -> Any:
@@ -205,7 +205,7 @@ def _follow(frame: Frame, busy: Busy) -> NoReturn:
     following = Following.MOVED
     if busy.entry is not None:
         try:
-            following = frame.guard.ledger.follow(busy.entry, frame.claim.identity)
+            following = frame.ledger.follow(busy.entry, frame.claim.identity)
         except LedgerUnavailable as error:
             away(frame, error)
     if following is Following.ANOTHER:
@@ -245,7 +245,7 @@ def _holder(frame: Frame, busy: Busy) -> dict[str, Any]:
     """Who holds a key that stays busy without a lease; a person can end that session of the database (rule 2)."""
     if busy.wait is not None or frame.delivery.deferrals < STAYS_BUSY:
         return {}
-    ledger, holder = frame.guard.ledger, None
+    ledger, holder = frame.ledger, None
     if is_transactional(ledger):
         with suppress(LedgerUnavailable):
             holder = ledger.holder(frame.claim.digest)
@@ -314,7 +314,7 @@ def _reused(frame: Frame, entry: Entry) -> EffectKeyReused:
 
 def _poison(frame: Frame, entry: Entry) -> NoReturn:
     """Set the effect aside with this message; if the entry moved on meanwhile, look again."""
-    ledger = frame.guard.ledger
+    ledger = frame.ledger
     if not frame.delivery.deferrable:
         raise _held_error(frame, entry, State.POISONED)
     try:
@@ -331,7 +331,7 @@ def _hold(frame: Frame, entry: Entry) -> NoReturn:
     if not frame.delivery.deferrable:
         raise _held_error(frame, entry, entry.state)
     try:
-        frame.guard.ledger.hold(entry.digest, held_message(frame.task, frame.request))
+        frame.ledger.hold(entry.digest, held_message(frame.task, frame.request))
     except LedgerUnavailable as error:
         away(frame, error)
     show_held(frame, entry.state)
@@ -361,7 +361,7 @@ def owed(frame: Frame, *, digest: bytes, attempt: bytes, marked: bool, succeeded
     if not frame.delivery.task_id:
         return
     duty = Duty(
-        ledger=frame.guard.ledger,
+        ledger=frame.ledger,
         digest=digest,
         attempt=attempt,
         marked=marked,

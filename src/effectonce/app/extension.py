@@ -3,8 +3,9 @@
 import os
 import random
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from effectonce.app.annotations import Annotations, give_doors
@@ -20,8 +21,8 @@ from effectonce.app.far_etas import FarEtas
 from effectonce.app.guard import Guard, body_signature
 from effectonce.app.http import Http
 from effectonce.app.kombu_broker import KombuBroker
-from effectonce.app.ledgers import open_ledger
 from effectonce.app.observing import Observing
+from effectonce.app.places import Places
 from effectonce.app.publish import install_seam
 from effectonce.app.relays import add_relays
 from effectonce.app.revoking import cancel_parked_when_revoked
@@ -29,6 +30,7 @@ from effectonce.app.sending import Outbox
 from effectonce.app.unique import tell_of_first_sends
 from effectonce.domain.deferral import CAP, away_delay
 from effectonce.domain.deliveries import Delivery
+from effectonce.domain.keys import Key
 from effectonce.domain.modes import Mode
 from effectonce.domain.policies import Exclusive, Natural, Policy, Unique
 from effectonce.errors import OutboxUnsuitable, SettingsInvalid
@@ -37,7 +39,7 @@ from effectonce.outbox_ports import OutboxStore
 from effectonce.ports import LedgerStore, is_transactional
 from effectonce.runtime.keeper import Keeper
 from effectonce.runtime.relay import Dispatcher, Relay, Straight
-from effectonce.settings import NO_LEDGER, PREFIX, Settings, read_settings, unknown_settings
+from effectonce.settings import PREFIX, Settings, read_settings, unknown_settings
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -71,9 +73,9 @@ class EffectOnce:
     def _forget_process(self) -> None:
         """A forked process opens its own ledger and renews its own leases."""
         self._lock = threading.RLock()
-        self._opened: dict[str, LedgerStore] = {}
+        self._places = Places(self)
         self._keepers: dict[LedgerStore, Keeper] = {}
-        self._dispatcher: Dispatcher | Straight | None = None
+        self._dispatchers: dict[LedgerStore, Dispatcher | Straight] = {}
         self._observing: Observing | None = None
 
     def emit(self, event: Event) -> None:
@@ -160,23 +162,37 @@ class EffectOnce:
         return bypassing(self, session)
 
     @property
+    def context(self) -> Callable[[], AbstractContextManager[Any]]:
+        """The context of the application around this app, where it has one."""
+        return self._context
+
+    @property
     def ledger(self) -> LedgerStore:
-        """This process's ledger."""
-        return self._opened.get("ledger") or self._open("ledger", self.settings.ledger)
+        """This process's ledger; of several the default one."""
+        return self._places.ledger()
 
     @property
     def leases(self) -> LedgerStore:
         """Where `Exclusive` and `Unique` live: the ledger, unless ``effectonce_leases`` names another place."""
-        if self.settings.leases is None:
-            return self.ledger
-        return self._opened.get("leases") or self._open("leases", self.settings.leases)
+        return self._places.leases()
+
+    def ledger_of(self, key: Key) -> LedgerStore:
+        """Where the entry of an effect is."""
+        return self._places.ledger(namespace=key.namespace, scope=key.scope)
+
+    def leases_of(self, key: Key) -> LedgerStore:
+        """Where the lease of an effect is."""
+        return self._places.leases(namespace=key.namespace, scope=key.scope)
+
+    @property
+    def ledgers(self) -> tuple[LedgerStore, ...]:
+        """All ledgers of this app, the default one first."""
+        return self._places.ledgers()
 
     @property
     def stores(self) -> tuple[LedgerStore, ...]:
         """Every place where this app has entries; what loops and commands go over."""
-        settings = self.settings
-        found = [self.ledger] if settings.ledger is not None else []
-        return (*found, self.leases) if settings.leases is not None else tuple(found)
+        return self._places.all()
 
     @property
     def entries(self) -> Entries:
@@ -191,22 +207,6 @@ class EffectOnce:
                 keeper = self._keepers.setdefault(store, Keeper(lambda: store, emit=self.emit))
         return keeper
 
-    def _open(self, setting: str, source: Any) -> LedgerStore:
-        settings = self.settings
-        with self._lock:
-            if setting not in self._opened:
-                if source is None:
-                    raise SettingsInvalid(faults=[NO_LEDGER])
-                self._opened[setting] = open_ledger(
-                    source,
-                    setting=setting,
-                    schema=settings.schema,
-                    create_schema=settings.create_schema,
-                    context=self._context,
-                )
-                _forgo(self._opened[setting], self.mode)
-            return self._opened[setting]
-
     @property
     def broker(self) -> KombuBroker:
         """The app's broker, as the outbox sees it."""
@@ -214,20 +214,25 @@ class EffectOnce:
 
     @property
     def dispatcher(self) -> Dispatcher | Straight:
-        """What sends this process's committed messages."""
-        if self._dispatcher is None:
-            off = self.mode is Mode.OFF
-            told = self.emit
-            self._dispatcher = Straight(self.broker) if off else Dispatcher(self.outbox_store, self.broker, emit=told)
-        return self._dispatcher
+        """What sends this process's committed messages that are in the default ledger."""
+        return self.dispatcher_of(self.ledger)
 
-    def relay(self) -> Relay:
-        """A relay over this app's outbox; raises OutboxUnsuitable where the ledger has none."""
-        return Relay(self.outbox_store, self.broker, emit=self.emit)
+    def dispatcher_of(self, ledger: LedgerStore) -> Dispatcher | Straight:
+        """What sends this process's messages that are committed in *ledger*."""
+        found = self._dispatchers.get(ledger)
+        if found is None:
+            off, store = self.mode is Mode.OFF, partial(self.outbox_store, ledger)
+            found = Straight(self.broker) if off else Dispatcher(store, self.broker, emit=self.emit)
+            self._dispatchers[ledger] = found
+        return found
 
-    def outbox_store(self) -> OutboxStore:
-        """Where messages wait; raises OutboxUnsuitable where the ledger has no such place."""
-        ledger = self.ledger
+    def relay(self, ledger: LedgerStore | None = None) -> Relay:
+        """A relay over a ledger's outbox, the default one's unless given; OutboxUnsuitable where it has none."""
+        return Relay(partial(self.outbox_store, ledger), self.broker, emit=self.emit)
+
+    def outbox_store(self, ledger: LedgerStore | None = None) -> OutboxStore:
+        """Where messages wait, in the default ledger unless given; raises OutboxUnsuitable where it has no outbox."""
+        ledger = self.ledger if ledger is None else ledger
         if not is_transactional(ledger):
             raise OutboxUnsuitable(ledger=ledger.name, reason="the ledger is not a SQL database")
         return ledger.outbox
@@ -295,12 +300,6 @@ class EffectOnce:
         """Seconds until a delivery looks again whose ledger could not be asked."""
         jitter = random.random()  # noqa: S311 - jitter, not a secret
         return away_delay(deferrals=delivery.deferrals, jitter=jitter, cap=self.longest_delay)
-
-
-def _forgo(ledger: LedgerStore, mode: Mode) -> None:
-    """An app whose policies are off leaves nothing behind in its ledger, so that it can be taken away."""
-    if mode is Mode.OFF and is_transactional(ledger):
-        ledger.outbox.forgo()
 
 
 def _celery_of(app: Any) -> Any:

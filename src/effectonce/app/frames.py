@@ -13,6 +13,7 @@ from effectonce.domain.claims import Claim
 from effectonce.domain.deliveries import Delivery
 from effectonce.domain.fingerprints import Fingerprint
 from effectonce.domain.keys import Key
+from effectonce.ports import LedgerStore
 
 if TYPE_CHECKING:
     from effectonce.app.guard import Guard
@@ -47,6 +48,11 @@ class Frame:
     handed_on: bool = False
     sends: int = 0
     comes_again: bool = False
+
+    @property
+    def ledger(self) -> LedgerStore:
+        """Where the effect is recorded."""
+        return self.guard.ledger_of(self.key)
 
     def begin_body(self) -> None:
         """Forget what an earlier turn of the body sent or asked for."""

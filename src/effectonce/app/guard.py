@@ -66,10 +66,10 @@ class Guard:
         """Whether a call runs also if nothing names its effect."""
         return isinstance(self.policy, Natural) and self.policy.key is None and not self.policy.key_at_call
 
-    @property
-    def ledger(self) -> LedgerStore:
-        """Where the entries of this task live."""
-        return self.once.leases if isinstance(self.policy, (Exclusive, Unique)) else self.once.ledger
+    def ledger_of(self, key: Key) -> LedgerStore:
+        """Where this task's effect of that key is recorded."""
+        leased = isinstance(self.policy, (Exclusive, Unique))
+        return self.once.leases_of(key) if leased else self.once.ledger_of(key)
 
     @staticmethod
     def request_of(task: Any, outer: Frame | None) -> Any:
@@ -181,19 +181,21 @@ class Guard:
         plan = self.plan(frame)
         if self.may_run_twice:
             return NaturalAttempt(plan)
-        ledger = self.ledger
+        ledger = frame.ledger
         if not isinstance(self.policy, Transactional):
             return LeasedAttempt(plan, ledger, self.once.keeper_of(ledger))
         if not is_transactional(ledger):
             facts = {"ledger": ledger.name, "policy": "Transactional", "task": self.task_name}
             raise LedgerUnsuitable(**facts, reason="it is not a SQL database")
         return TransactionalAttempt(
-            plan, ledger, outer=self._open_work(frame.outer), allow_escape=self.policy.allow_escape
+            plan, ledger, outer=self._open_work(frame.outer, ledger), allow_escape=self.policy.allow_escape
         )
 
-    def _open_work(self, outer: Frame | None) -> Any:
+    def _open_work(self, outer: Frame | None, ledger: LedgerStore) -> Any:
         """The transaction that a call made inside a body joins, if that body has one on this same ledger."""
         if outer is None or not outer.entered or outer.guard.once is not self.once:
+            return None
+        if outer.ledger is not ledger:
             return None
         return outer.attempt.work if isinstance(outer.attempt, TransactionalAttempt) else None
 
@@ -212,7 +214,7 @@ class Guard:
             handed_on=lambda: frame.handed_on,
             emit=self.once.emit,
             scope=frame.key.scope,
-            dispatch=self.once.dispatcher.dispatch,
+            dispatch=lambda stored: self.once.dispatcher_of(frame.ledger).dispatch(stored),
             patience=frame.claim.lease if in_chunk() is None else 0.0,
             steps=step_plan(frame),
             waits=self.policy.on_busy == "wait",

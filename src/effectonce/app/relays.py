@@ -10,12 +10,12 @@ from celery import bootsteps
 
 from effectonce.app.bootsteps import Checked, guarded_tasks
 from effectonce.errors import SettingsInvalid
-from effectonce.ports import is_transactional
+from effectonce.ports import LedgerStore, is_transactional
 from effectonce.runtime.loop import Loop
 from effectonce.runtime.relay import Elected
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from effectonce.app.extension import EffectOnce
 
 LOOK_EVERY = 0.5
 """Seconds between two looks into the outbox."""
@@ -34,39 +34,46 @@ class Relays(bootsteps.StartStopStep):
 
     def __init__(self, parent: Any, **options: Any) -> None:
         super().__init__(parent, **options)
-        self._loop: Loop | None = None
-        self._seat: Elected | None = None
-        self._deafen: Callable[[], None] | None = None
+        self._running: list[_Running] = []
 
     def include_if(self, parent: Any) -> bool:
-        """Only where the ledger has an outbox, and relaying is not switched off."""
+        """Only where a ledger has an outbox, and relaying is not switched off."""
         once = parent.app.effectonce
         try:
-            settings = once.settings
-            return bool(settings.relay and settings.ledger is not None and is_transactional(once.ledger))
+            return bool(once.settings.relay and any(is_transactional(ledger) for ledger in once.ledgers))
         except SettingsInvalid:
             if guarded_tasks(parent.app):
                 raise
             return False
 
     def start(self, parent: Any) -> None:
-        """Start the loop; a restart of the blueprint finds it running."""
-        if self._loop is not None:
-            return
-        once = parent.app.effectonce
-        relay = once.relay()
-        seat = self._seat = Elected(once.outbox_store)
-        loop = self._loop = Loop("relay", lambda: seat.is_elected() and relay.relay() > 0, interval=LOOK_EVERY)
-        self._deafen = once.outbox_store().listen(loop.wake, url=once.settings.direct_url)
-        loop.start()
+        """Start the loops; a restart of the blueprint finds them running."""
+        if not self._running:
+            once = parent.app.effectonce
+            self._running = [_Running(once, ledger) for ledger in once.ledgers if is_transactional(ledger)]
 
     def stop(self, _parent: Any) -> None:
-        """End the loop, and give the seat to another worker."""
-        if self._deafen is not None:
-            self._deafen()
-        if self._loop is not None:
-            self._loop.stop()
-        if self._seat is not None:
-            self._seat.resign()
+        """End the loops, and give the seats to another worker."""
+        for each in self._running:
+            each.stop()
 
     terminate = stop
+
+
+class _Running:
+    """The relay of one ledger's outbox."""
+
+    def __init__(self, once: "EffectOnce", ledger: LedgerStore) -> None:
+        store = once.outbox_store(ledger)
+        relay, seat = once.relay(ledger), Elected(lambda: store)
+        self._seat = seat
+        self._loop = Loop("relay", lambda: seat.is_elected() and relay.relay() > 0, interval=LOOK_EVERY)
+        url = once.settings.direct_url if len(once.ledgers) == 1 else None
+        self._deafen = store.listen(self._loop.wake, url=url)
+        self._loop.start()
+
+    def stop(self) -> None:
+        if self._deafen is not None:
+            self._deafen()
+        self._loop.stop()
+        self._seat.resign()

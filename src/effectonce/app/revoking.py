@@ -46,8 +46,8 @@ class Controls:
 def _cancel(once: Any, task_ids: Sequence[str]) -> None:
     """A ledger that cannot be asked is no reason not to tell the workers; it is said."""
     try:
-        ledger = once.ledger
-        if is_transactional(ledger):
-            ledger.outbox.cancel(task_ids)
+        for ledger in once.ledgers:
+            if is_transactional(ledger):
+                ledger.outbox.cancel(task_ids)
     except EffectOnceError as error:
         logger.warning("whether a revoked task is parked could not be asked: %s", error.code)

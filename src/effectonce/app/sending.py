@@ -19,7 +19,7 @@ from effectonce.app.recorder import Recorder
 from effectonce.domain.outbox import Message, Stored
 from effectonce.errors import OutboxUnsuitable
 from effectonce.outbox_ports import Batch, OutboxStore
-from effectonce.ports import is_transactional
+from effectonce.ports import TransactionalStore, is_transactional
 from effectonce.runtime.transactional import TransactionalAttempt
 
 if TYPE_CHECKING:
@@ -150,20 +150,36 @@ class Outbox:
             await asyncio.to_thread(alone.commit)
 
     def _transaction(self, frame: Frame | None) -> Transaction:
-        ledger = self._once.ledger
-        if not is_transactional(ledger):
-            raise OutboxUnsuitable(ledger=ledger.name, reason="the ledger is not a SQL database")
         body = _of_body(self._once, frame) or _of_request(self._once, frame)
+        around = None if body is None else body.transaction
+        ledgers = self._ledgers()
         if self._session is None:
-            if body is not None and body.transaction is not None:
-                return body.transaction
-            dispatch = self._once.dispatcher.dispatch
-            self._alone = ledger.outbox.here(dispatch=dispatch) or _Alone(ledger.outbox, dispatch)
-            return self._alone
-        if body is not None and ledger.outbox.is_session_of(body.transaction, self._session):
-            assert body.transaction is not None, "a body has one"  # noqa: S101 - a mistake of ours
-            return body.transaction
-        dispatch = self._once.dispatcher.dispatch
+            return self._own(ledgers[0]) if around is None else around
+        unsuitable: OutboxUnsuitable | None = None
+        for ledger in ledgers:
+            if around is not None and ledger.outbox.is_session_of(around, self._session):
+                return around
+            try:
+                return self._joined(ledger)
+            except OutboxUnsuitable as error:
+                unsuitable = unsuitable or error
+        assert unsuitable is not None, "there is a ledger"  # noqa: S101 - a mistake of ours
+        raise unsuitable
+
+    def _ledgers(self) -> list[TransactionalStore]:
+        """Those that have an outbox; the first one is for messages that belong to no session."""
+        found = [ledger for ledger in self._once.ledgers if is_transactional(ledger)]
+        if not found or not is_transactional(self._once.ledger):
+            raise OutboxUnsuitable(ledger=self._once.ledger.name, reason="the ledger is not a SQL database")
+        return found
+
+    def _own(self, ledger: TransactionalStore) -> Transaction:
+        dispatch = self._once.dispatcher_of(ledger).dispatch
+        self._alone = ledger.outbox.here(dispatch=dispatch) or _Alone(ledger.outbox, dispatch)
+        return self._alone
+
+    def _joined(self, ledger: TransactionalStore) -> Transaction:
+        dispatch = self._once.dispatcher_of(ledger).dispatch
         is_async = hasattr(self._session, "sync_session")
         joined: Transaction = ledger.outbox.join(self._session, dispatch=_in_thread(dispatch) if is_async else dispatch)
         return joined

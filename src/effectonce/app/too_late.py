@@ -19,7 +19,7 @@ from effectonce.runtime.asking import ask_for_claim
 
 def hold_if_forgotten(frame: Frame) -> None:
     """Return when the ledger knows of this effect; else keep the message with it and end the delivery."""
-    ledger = frame.guard.ledger
+    ledger = frame.ledger
     try:
         answer = ask_for_claim(ledger, frame.claim)
         if not (isinstance(answer, Granted) and proves_nothing(answer)):
@@ -33,7 +33,7 @@ def hold_if_forgotten(frame: Frame) -> None:
 def _end(frame: Frame) -> NoReturn:
     """Keep the message, and let its state say so."""
     try:
-        frame.guard.ledger.hold(frame.claim.digest, held_message(frame.task, frame.request))
+        frame.ledger.hold(frame.claim.digest, held_message(frame.task, frame.request))
     except LedgerUnavailable as error:
         endings.away(frame, error)
     frame.guard.happened(frame, Name.EFFECT_UNKNOWN, why="it was due longer ago than entries are kept")

@@ -92,23 +92,24 @@ def _frame(guard: "Guard", mode: Mode, task: Any, call: tuple[Any, Any]) -> Fram
 
 def _attempt(frame: Frame, mode: Mode) -> UnguardedAttempt:
     guard, plan = frame.guard, frame.guard.plan(frame)
-    opening = _opening(guard, frame.outer, plan)
+    opening = _opening(frame, plan)
     if mode is Mode.OBSERVE and not guard.may_run_twice:
         policy = guard.policy
         return ObservedAttempt(
-            plan, opening, ledger=lambda: _ledger(guard), on_duplicate=policy.on_duplicate, on_busy=policy.on_busy
+            plan, opening, ledger=lambda: _ledger(frame), on_duplicate=policy.on_duplicate, on_busy=policy.on_busy
         )
-    return UnguardedAttempt(plan, opening, at_once=mode is Mode.OFF and _shares_session(guard))
+    return UnguardedAttempt(plan, opening, at_once=mode is Mode.OFF and _shares_session(frame))
 
 
-def _ledger(guard: "Guard") -> tuple[LedgerStore, Keeper]:
-    ledger = guard.ledger
-    return ledger, guard.once.keeper_of(ledger)
+def _ledger(frame: Frame) -> tuple[LedgerStore, Keeper]:
+    ledger = frame.ledger
+    return ledger, frame.guard.once.keeper_of(ledger)
 
 
-def _opening(guard: "Guard", outer: Frame | None, plan: Plan) -> Callable[[], AbstractContextManager[Any]]:
+def _opening(frame: Frame, plan: Plan) -> Callable[[], AbstractContextManager[Any]]:
     """How a body gets a session: the test's, that of the guarded body around it, or a new one of the ledger's."""
-    bypass = bypass_of(guard.once)
+    once, outer = frame.guard.once, frame.outer
+    bypass = bypass_of(once)
     if bypass is not None:
         return bypass.opening
 
@@ -116,7 +117,7 @@ def _opening(guard: "Guard", outer: Frame | None, plan: Plan) -> Callable[[], Ab
         around = outer.attempt if outer is not None and outer.entered else None
         if isinstance(around, TransactionalAttempt) and around.work is not None:
             return _savepoint(around.work.session)
-        ledger = guard.once.ledger
+        ledger = once.ledger_of(frame.key)
         if not is_transactional(ledger):
             facts = {"ledger": ledger.name, "policy": "once.session", "task": plan.delivery.task}
             raise LedgerUnsuitable(**facts, reason="it is not a SQL database")
@@ -132,9 +133,10 @@ def _savepoint(session: Any) -> Iterator[Any]:
         yield session
 
 
-def _shares_session(guard: "Guard") -> bool:
+def _shares_session(frame: Frame) -> bool:
     """Whether the body's work waits for a commit of ours: it writes through a registry's session of its user's."""
-    if not isinstance(guard.policy, Transactional) or bypass_of(guard.once) is not None:
+    once = frame.guard.once
+    if not isinstance(frame.guard.policy, Transactional) or bypass_of(once) is not None:
         return False
-    ledger = guard.once.ledger
+    ledger = once.ledger_of(frame.key)
     return is_transactional(ledger) and ledger.shares_session

@@ -26,7 +26,7 @@ from celery.exceptions import Reject, Retry
 from celery.utils.time import maybe_iso8601
 
 from effectonce.app import requests
-from effectonce.app.frames import Frame
+from effectonce.app.frames import Frame, current_frame
 from effectonce.domain.causes import Cause
 from effectonce.domain.keys import Key
 from effectonce.domain.modes import Mode
@@ -121,12 +121,14 @@ def _reserve(
     unique, headers = guard.unique, {**message.headers, **(options.get("headers") or {})}
     if unique is None or headers.get("retries") or requests.DEFERRALS in headers:
         return None
-    store = guard.once.leases if transaction is None else _going_along(guard.once, transaction)
-    if store is None:
-        return None
     args, kwargs, embedded = message.body
     task_id = str(headers["id"])
     key = guard.key_of(task, Described(id=task_id, headers=headers), args, kwargs)
+    store = guard.once.leases_of(key)
+    if transaction is not None:
+        store = _going_along(store, transaction)
+        if store is None:
+            return None
     seconds = unique.seconds + _due_in(guard.once.app, headers.get("eta"))
     mine = Reservation(store, _name_of(key), task_id)
     first = store.reserve(mine.name, task_id, seconds)
@@ -170,9 +172,11 @@ def _observed(store: Any, guard: "Guard", key: Key, task_id: str) -> None:
     )
 
 
-def _going_along(once: "EffectOnce", transaction: Any) -> Any:
+def _going_along(leases: Any, transaction: Any) -> Any:
     """What reserves in that transaction: a body's work, when the leases live in its database."""
-    return transaction if hasattr(transaction, "reserve") and once.leases is once.ledger else None
+    frame = current_frame()
+    with_it = hasattr(transaction, "reserve") and frame is not None and frame.ledger is leases
+    return transaction if with_it else None
 
 
 def started(frame: Frame) -> None:
@@ -192,7 +196,7 @@ def ended(frame: Frame, error: BaseException | None) -> None:
 
 def _give_back(frame: Frame) -> None:
     if frame.delivery.deferrable:
-        Reservation(frame.guard.once.leases, _name_of(frame.key), frame.delivery.task_id).give_back()
+        Reservation(frame.guard.once.leases_of(frame.key), _name_of(frame.key), frame.delivery.task_id).give_back()
 
 
 def _name_of(key: Key) -> bytes:

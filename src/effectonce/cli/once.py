@@ -7,15 +7,14 @@ from typing import Any, Final
 import click
 
 from effectonce.app.beat.scheduler import store_of
-from effectonce.cli import beats, cards, observations, tables
+from effectonce.cli import beats, cards, observations, standings, tables
 from effectonce.cli.actions import ACTIONS
 from effectonce.cli.cards import project
 from effectonce.cli.doctor import doctor
 from effectonce.cli.outbox import outbox, relay
 from effectonce.cli.plainly import as_json, plain_errors
 from effectonce.domain.claims import Entry, State
-from effectonce.errors import EffectNotFound, LedgerUnavailable
-from effectonce.ports import is_transactional
+from effectonce.errors import EffectNotFound
 
 RECENT: Final = 10_000
 """Ticks that ``beat`` looks at to find the last one of each entry."""
@@ -52,9 +51,10 @@ def schema() -> None:
 @plain_errors
 def create(extension: Any) -> None:
     """Create what is missing; what is there stays."""
-    extension.ledger.create_schema()
-    extension.ledger.ping()
-    click.echo(f"the ledger at {extension.ledger.name} is ready")
+    for store in extension.stores or (extension.ledger,):
+        store.create_schema()
+        store.ping()
+        click.echo(f"the ledger at {store.name} is ready")
 
 
 @once.command()
@@ -68,28 +68,14 @@ def status(extension: Any, *, ready: bool, observed: bool, as_json: bool) -> Non
     if observed:
         click.echo(observations.told(extension, in_json=as_json))
         return
-    ledger = extension.ledger
-    try:
-        ledger.ping()
-    except LedgerUnavailable as error:
-        if as_json:
-            click.echo(json.dumps({"ledger": ledger.name, "ready": False, "why": error.code}))
-        raise
-    if ready:
-        click.echo(json.dumps({"ledger": ledger.name, "ready": True}) if as_json else "ready")
-        return
-    counts = {state.name.lower(): number for state, number in ledger.counts().items()}
-    depth = tables.depth(ledger.outbox.depth()) if is_transactional(ledger) else {}
+    told = [standings.of(store, ready=ready, as_json=as_json) for store in extension.stores or (extension.ledger,)]
     if as_json:
-        click.echo(json.dumps({"ledger": ledger.name, "ready": True, "entries": counts, "outbox": depth}))
-        return
-    click.echo(f"ledger  {ledger.name} answers")
-    for name in (state.name.lower() for state in State):
-        click.echo(f"{name:<10}{counts.get(name, 0):>12}")
-    if depth:
-        click.echo("outbox    " + ", ".join(f"{number} {name}" for name, number in depth.items()))
-    if counts.get("unknown") or counts.get("poisoned"):
-        click.echo("some effects wait for a person: celery -A proj once list --state poisoned")
+        first, *others = told
+        click.echo(json.dumps({**first, "others": others} if others else first))
+    elif ready:
+        click.echo("ready")
+    else:
+        click.echo("\n\n".join(map(standings.page, told)))
 
 
 @once.command("list")
@@ -101,7 +87,7 @@ def status(extension: Any, *, ready: bool, observed: bool, as_json: bool) -> Non
 def list_(extension: Any, *, state: str | None, limit: int, as_json: bool) -> None:
     """List entries, in the order of their digests."""
     wanted = State[state.upper()] if state else None
-    entries = extension.ledger.entries(state=wanted, limit=limit + 1)
+    entries = [entry for store in extension.stores for entry in store.entries(state=wanted, limit=limit + 1)]
     _print(entries[:limit], as_json=as_json)
     if len(entries) > limit and not as_json:
         click.echo(f"... and more; this shows {limit} (--limit)", err=True)

@@ -3,6 +3,7 @@
 import json
 import threading
 import time
+from collections.abc import Sequence
 from typing import Any, Final
 
 import click
@@ -10,6 +11,7 @@ import click
 from effectonce.cli import tables
 from effectonce.cli.plainly import as_json, plain_errors
 from effectonce.domain.outbox import Depth, Stage
+from effectonce.ports import TransactionalStore, is_transactional
 
 _LOOK_EVERY: Final = 0.5
 
@@ -22,32 +24,44 @@ _LOOK_EVERY: Final = 0.5
 @plain_errors
 def relay(extension: Any, *, drain: bool, timeout: float | None, retry_stuck: bool) -> None:
     """Send what is in the outbox, until stopped; it needs no election and harms no other relay."""
-    store = extension.outbox_store()
+    ledgers = _ledgers(extension)
     if retry_stuck:
-        click.echo(f"{store.unstick()} stuck messages are due again")
-    relay = extension.relay()
+        click.echo(f"{sum(ledger.outbox.unstick() for ledger in ledgers)} stuck messages are due again")
     if not drain:
-        _run(extension, relay)
+        _run(extension, ledgers)
         return
-    sent, depth = _drained(store, relay, timeout)
-    click.echo(f"{sent} messages sent, {depth.ready + depth.parked} left, {depth.stuck} stuck")
-    if depth.ready or depth.parked or depth.stuck:
+    drained = [_drained(ledger.outbox, extension.relay(ledger), timeout) for ledger in ledgers]
+    left = sum(depth.ready + depth.parked for _, depth in drained)
+    stuck = sum(depth.stuck for _, depth in drained)
+    click.echo(f"{sum(sent for sent, _ in drained)} messages sent, {left} left, {stuck} stuck")
+    if left or stuck:
         raise SystemExit(1)
 
 
-def _run(extension: Any, relay: Any) -> None:
+def _ledgers(extension: Any) -> list[TransactionalStore]:
+    """The ledgers that have an outbox; raises OutboxUnsuitable where none has."""
+    found = [ledger for ledger in extension.ledgers if is_transactional(ledger)]
+    if not found:
+        extension.outbox_store()
+    return found
+
+
+def _run(extension: Any, ledgers: Sequence[TransactionalStore]) -> None:
     woken = threading.Event()
-    deafen = extension.outbox_store().listen(woken.set, url=extension.settings.direct_url)
+    url = extension.settings.direct_url if len(ledgers) == 1 else None
+    deafens = [ledger.outbox.listen(woken.set, url=url) for ledger in ledgers]
+    relays = [extension.relay(ledger) for ledger in ledgers]
     try:
         while True:
-            if not relay.relay():
+            if not sum(relay.relay() for relay in relays):
                 woken.wait(_LOOK_EVERY)
                 woken.clear()
     except KeyboardInterrupt:
         pass
     finally:
-        if deafen is not None:
-            deafen()
+        for deafen in deafens:
+            if deafen is not None:
+                deafen()
 
 
 def _drained(store: Any, relay: Any, timeout: float | None) -> tuple[int, Depth]:
@@ -75,7 +89,7 @@ def _drained(store: Any, relay: Any, timeout: float | None) -> tuple[int, Depth]
 def outbox(extension: Any, *, stage: str | None, limit: int, as_json: bool) -> None:
     """List the messages that wait, those first that are due first. Their arguments are not shown."""
     wanted = Stage[stage.upper()] if stage else None
-    found = extension.outbox_store().waiting(stage=wanted, limit=limit)
+    found = [each for ledger in _ledgers(extension) for each in ledger.outbox.waiting(stage=wanted, limit=limit)]
     if as_json:
         click.echo(json.dumps([tables.message_facts(each) for each in found], indent=2))
     elif found:

@@ -203,7 +203,7 @@ class TestOff:
         work = app.task(name="w", once=Leased("w:{x}"))(noting(notes))
         assert [work.apply((1,)).get() for _ in range(2)] == [1, 1]
         assert notes == [1, 1]
-        assert once._opened == {}
+        assert not once._places.are_open
 
     def test_the_session_of_a_body_commits_with_it_and_goes_with_its_failure(
         self, app: Celery, engine: sa.Engine

@@ -33,6 +33,11 @@ def micros(seconds: float | None) -> int | None:
     return None if seconds is None else round(seconds * MICROS)
 
 
+def _millis(lease: float) -> int:
+    """A lease as its column holds it: at most 24 days, after which it is renewed or over in any case."""
+    return min(round(lease * 1000), _LONGEST_LEASE)
+
+
 def claim_values(claim: Claim, *, state: State, keep: float | None = None) -> dict[str, Any]:
     """The parameters of an insert or a take; *keep*: how long an entry lives that is inserted as ended.
 
@@ -47,7 +52,7 @@ def claim_values(claim: Claim, *, state: State, keep: float | None = None) -> di
         "task_id": storable(claim.task_id),
         "fingerprint": claim.fingerprint,
         "lease_us": micros(claim.lease),
-        "lease_ms": round(claim.lease * 1000),
+        "lease_ms": _millis(claim.lease),
         "retries": claim.retries,
         "flags": HOLDS if claim.holds else 0,
         "kept_us": micros(keep),
@@ -61,6 +66,7 @@ def storable(words: str) -> str:
     return words.encode("utf-8", "backslashreplace").decode().replace("\0", "\\x00")
 
 
+_LONGEST_LEASE = 2_147_483_647
 _LONGEST_SILENCE = 2_147_483_647
 """Milliseconds: the largest that PostgreSQL takes."""
 
@@ -80,13 +86,13 @@ def renewal_values(held: Sequence[Renewal], *, lists: Literal["arrays", "json", 
     if lists == "json":
         return [{"renewals": json.dumps([_in_json(renewal) for renewal in held])}]
     if lists == "none":
-        return [{**held_values(renewal), "lease_ms": round(renewal.lease * 1000)} for renewal in held]
+        return [{**held_values(renewal), "lease_ms": _millis(renewal.lease)} for renewal in held]
     return [
         {
             "digests": [renewal.digest for renewal in held],
             "fences": [renewal.fence for renewal in held],
             "attempts": [renewal.attempt for renewal in held],
-            "leases": [round(renewal.lease * 1000) for renewal in held],
+            "leases": [_millis(renewal.lease) for renewal in held],
         }
     ]
 
@@ -96,7 +102,7 @@ def _in_json(renewal: Renewal) -> dict[str, Any]:
         "digest": renewal.digest.hex(),
         "fence": renewal.fence,
         "attempt": renewal.attempt.hex(),
-        "lease_ms": round(renewal.lease * 1000),
+        "lease_ms": _millis(renewal.lease),
     }
 
 

@@ -141,7 +141,7 @@ class Statements:
         # The try-locks, so that holders with an open transaction are passed over; the index of claims.
         self.overdue = text(
             f"select {self._columns}, {clock} as now from {entries} where state = {CLAIMED} "
-            f"and lease_until < {dialect.moment} and lease_until < {clock} - lease_ms * 1000 "
+            f"and lease_until < {dialect.moment} and ({clock} - lease_until) / 1000 > lease_ms "
             f"and {dialect.lock_of_row} order by lease_until limit :limit{dialect.skip_locked}"
         )
         # `domain.steps.waits_for_a_person`.
