@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from effectonce.errors import ResultNotEncodable as ResultNotEncodable
     from effectonce.errors import ResultNotKept as ResultNotKept
     from effectonce.errors import SchemaMissing as SchemaMissing
+    from effectonce.errors import SentInTransaction as SentInTransaction
     from effectonce.errors import SettingsInvalid as SettingsInvalid
     from effectonce.errors import SettledAsFailed as SettledAsFailed
     from effectonce.errors import StepInvalid as StepInvalid
@@ -74,6 +75,7 @@ _ERRORS = (
     "ResultNotEncodable",
     "ResultNotKept",
     "SchemaMissing",
+    "SentInTransaction",
     "SettledAsFailed",
     "SettingsInvalid",
     "StepInvalid",

@@ -129,6 +129,14 @@ class EtaTooFar(EffectOnceError):
     )
 
 
+class SentInTransaction(EffectOnceError):
+    """A message was sent while a transaction was open, and `effectonce_send_in_transaction` is "raise"."""
+
+    code = "sent-in-transaction"
+    message = "task '{task}' was sent while a transaction is open that may still be rolled back"
+    hint = "send it inside `with once.outbox():`, or after the commit (delay_on_commit); nothing was sent"
+
+
 class EffectKeyReused(EffectOnceError):
     """A key came again with other arguments: another effect hides behind it."""
 

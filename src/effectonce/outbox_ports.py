@@ -41,6 +41,13 @@ class OutboxStore(Protocol):
         """
         ...
 
+    def around(self, *, dispatch: Callable[[Sequence[Stored]], None]) -> Any:
+        """Something whose ``send(message)`` stores with the framework's transaction that this thread has open.
+
+        None where it has none, and where there is no framework. What wraps a test case does not count.
+        """
+        ...
+
     def store(self, messages: Sequence[Message], *, effect: bytes | None = None) -> Sequence[Stored]:
         """Store messages in a transaction of their own, all or none; answers those that the caller is to send."""
         ...

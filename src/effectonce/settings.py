@@ -43,13 +43,8 @@ class Settings:
     metrics: bool = False
     metrics_port: int | None = None
     traces: bool = False
+    send_in_transaction: str | None = None
 
-
-_LATER: Final = frozenset(
-    {
-        "send_in_transaction",
-    }
-)
 
 _NAMES: Final = tuple(Settings.__dataclass_fields__)
 
@@ -60,8 +55,6 @@ def unknown_settings(names: Iterable[str]) -> list[str]:
 
 
 def _unknown(name: str) -> str:
-    if name in _LATER:
-        return f"{PREFIX}{name} belongs to a part of effectonce that this version does not have yet"
     near = difflib.get_close_matches(name, _NAMES, n=1, cutoff=0.5)
     meant = f"did you mean {PREFIX}{near[0]}?" if near else f"there are: {', '.join(_NAMES)}"
     return f"{PREFIX}{name} is no setting; {meant}"
@@ -124,6 +117,11 @@ def _mode(value: Any) -> str | None:
 def _far_eta(value: Any) -> str | None:
     fine = value in {"warn", "park", "raise"}
     return None if fine else f"must be 'warn', 'park' or 'raise', not {value!r}"
+
+
+def _send_in_transaction(value: Any) -> str | None:
+    fine = value is None or value in {"outbox", "on_commit", "now", "raise"}
+    return None if fine else f"must be 'outbox', 'on_commit', 'now' or 'raise', not {value!r}"
 
 
 def _schema(value: Any) -> str | None:
@@ -208,4 +206,5 @@ _CHECKS: Final[Mapping[str, Callable[[Any], str | None]]] = {
     "metrics": _switch,
     "metrics_port": _port,
     "traces": _switch,
+    "send_in_transaction": _send_in_transaction,
 }

@@ -21,6 +21,7 @@ from effectonce.app.call import inner_door, outer_door
 from effectonce.app.canvas import keep_tick
 from effectonce.app.frames import current_frame
 from effectonce.app.guard import body_signature
+from effectonce.app.on_commit import join_on_commit
 from effectonce.app.tracing import Tracer
 from effectonce.app.worker_request import guarded_request
 from effectonce.domain.policies import Policy
@@ -46,6 +47,7 @@ class Annotations:
         if isinstance(policy, Policy) and not cls.name.startswith("celery."):
             policy.check(cls.name, body_signature(cls), body=cls.run)
             give_doors(self._once, cls)
+        join_on_commit(cls)
         return named
 
     def annotate_any(self) -> dict[str, Any] | None:

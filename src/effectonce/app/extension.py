@@ -22,6 +22,7 @@ from effectonce.app.guard import Guard, body_signature
 from effectonce.app.http import Http
 from effectonce.app.kombu_broker import KombuBroker
 from effectonce.app.observing import Observing
+from effectonce.app.on_commit import join_on_commit
 from effectonce.app.places import Places
 from effectonce.app.publish import install_seam
 from effectonce.app.relays import add_relays
@@ -45,6 +46,8 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
     from sqlalchemy.orm import Session
 
+    from effectonce.stores.sql.bound import BoundSessions
+
 
 class EffectOnce:
     """Lets the tasks of a Celery app that carry ``once=`` take effect once.
@@ -66,6 +69,9 @@ class EffectOnce:
         self._forget_process()
         os.register_at_fork(after_in_child=self._forget_process)
         self._http = Http(self)
+        self._bound: BoundSessions | None = None
+        if hasattr(ledger, "session_factory") or (hasattr(ledger, "kw") and hasattr(ledger, "configure")):
+            self.bind(ledger)
         self.app: Any = None
         if app is not None:
             self.init_app(app)
@@ -116,6 +122,7 @@ class EffectOnce:
             if isinstance(policy, Policy):
                 policy.check(task.name, body_signature(task), body=task.run)
                 give_doors(self, type(task))
+            join_on_commit(type(task))
         install_seam(self, celery)
         tell_of_first_sends(self, celery)
         refuse_keys_on_wholes()
@@ -253,6 +260,23 @@ class EffectOnce:
     def http(self) -> Http:
         """What HTTP endpoints and the middleware of `effectonce.http` use."""
         return self._http
+
+    def bind(self, *makers: Any) -> None:
+        """Notice transactions of these sessions: what is sent in one goes with it (``effectonce_send_in_transaction``).
+
+        *makers*: sessionmaker, async_sessionmaker, scoped_session or a Session class. A ledger that is given as one of
+        the first two kinds of sessions, or as a scoped_session, is bound already. Raises TypeError for anything else.
+        """
+        if self._bound is None:
+            from effectonce.stores.sql.bound import BoundSessions  # noqa: PLC0415 - only where sessions are used
+
+            self._bound = BoundSessions()
+        for maker in makers:
+            self._bound.bind(maker)
+
+    def bound_session(self) -> Any:
+        """The session that is bound and in a transaction here; None without one."""
+        return None if self._bound is None else self._bound.current()
 
     def is_own_broker(self, connection: Any) -> bool:
         """Whether a connection goes to the broker that this app sends to."""

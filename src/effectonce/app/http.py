@@ -6,12 +6,12 @@ has asked for that.
 """
 
 import os
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Optional
 
+from effectonce.app.transactions import in_thread
 from effectonce.domain.claims import Claim
 from effectonce.domain.idempotency import digest_of, readable
 from effectonce.domain.outbox import Stored
@@ -123,16 +123,13 @@ class Http:
 
 
 def _dispatch_of(once: "EffectOnce", *, aside: bool) -> Dispatch:
-    """Sends what is committed; *aside*: from a thread, since an event loop does not wait for the broker.
+    """Sends what is committed; *aside*: from a thread.
 
     The dispatcher is made when there is something to send: it wants a SQL ledger.
     """
 
     def dispatch(stored: Sequence[Stored]) -> None:
         send = once.dispatcher.dispatch
-        if aside:
-            threading.Thread(target=send, args=(stored,), name="effectonce-dispatch", daemon=True).start()
-        else:
-            send(stored)
+        (in_thread(send) if aside else send)(stored)
 
     return dispatch

@@ -30,7 +30,7 @@ from effectonce.app.frames import Frame, current_frame
 from effectonce.app.http import current_conversation
 from effectonce.app.overdue import stamp
 from effectonce.app.replacements import note_replacement
-from effectonce.app.sending import collecting_for, park
+from effectonce.app.sending import Collecting, collecting_around, collecting_for, park
 from effectonce.app.unique import reserve
 from effectonce.domain.modes import Mode
 from effectonce.domain.outbox import RELAYED
@@ -73,7 +73,7 @@ def _divert(  # noqa: PLR0917 - the arguments of the seam itself
         _fenced(frame, options)
         if isinstance(frame.attempt, UnguardedAttempt):
             frame.attempt.retried()
-            return _send(once, send, producer, name, message, options, due)
+            return _send(once, send, producer, name, message, options, due, collecting_for(once, producer))
         if due is not None:
             frame.retry = lambda: park(
                 once, producer, name, lambda recorder: send(recorder, name, message, **options), due
@@ -85,13 +85,13 @@ def _divert(  # noqa: PLR0917 - the arguments of the seam itself
         note_replacement(frame, guard, task, message, options)
     if guard is not None and guard.takes_parent_key and mode is not Mode.OFF:
         _name_by_sender(once, frame, message, options)
+    collecting = collecting_around(once, producer, name, guard, message.headers)
     if guard is None or guard.unique is None or mode is Mode.OFF:
-        return _send(once, send, producer, name, message, options, due)
-    collecting = collecting_for(once, producer)
+        return _send(once, send, producer, name, message, options, due, collecting)
     transaction = None if collecting is None else collecting.transaction
     reservation = reserve(guard, task, message, options, transaction=transaction)
     try:
-        return _send(once, send, producer, name, message, options, due)
+        return _send(once, send, producer, name, message, options, due, collecting)
     except BaseException:
         if reservation is not None:
             reservation.give_back()
@@ -183,10 +183,16 @@ def _fenced(frame: Frame, options: dict[str, Any]) -> None:
 
 
 def _send(  # noqa: PLR0917 - the arguments of the seam itself
-    once: "EffectOnce", send: Send, producer: Any, name: str, message: Any, options: dict[str, Any], due: float | None
+    once: "EffectOnce",
+    send: Send,
+    producer: Any,
+    name: str,
+    message: Any,
+    options: dict[str, Any],
+    due: float | None,
+    collecting: Collecting | None,
 ) -> Any:
     """Store it with the open transaction, or send it; a continuation with confirmation: it must go on."""
-    collecting = collecting_for(once, producer)
     if collecting is not None:
         return send(collecting.recorder(producer, name, due=due), name, message, **options)
     if due is not None and once.is_own_broker(producer.connection):

@@ -6,7 +6,6 @@ must not be undone with the body, nor wait for it.
 """
 
 import asyncio
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar, Token
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 from effectonce.app.frames import Frame, current_frame
 from effectonce.app.http import current_conversation
 from effectonce.app.recorder import Recorder
+from effectonce.app.transactions import goes_into_outbox, in_thread, transaction_around
 from effectonce.domain.outbox import Message, Stored
 from effectonce.errors import OutboxUnsuitable
 from effectonce.outbox_ports import Batch, OutboxStore
@@ -64,6 +64,28 @@ def collecting_for(once: "EffectOnce", producer: Any) -> Collecting | None:
     if said is None or said.transaction is None or not once.is_own_broker(producer.connection):
         return None
     return said
+
+
+def collecting_around(
+    once: "EffectOnce", producer: Any, name: str, guard: Any, headers: dict[str, Any]
+) -> Collecting | None:
+    """The same; and where nothing says so, the caller's own transaction that is open (`app.transactions`)."""
+    found, frame, said = collecting_for(once, producer), current_frame(), _collecting.get()
+    is_said = said is not None and said.frame is frame and said.once is once
+    if found is not None or is_said or (frame is not None and frame.replaced):
+        return found
+    if not once.is_own_broker(producer.connection):
+        return None
+    transaction = transaction_around(once, name, guard, headers)
+    return None if transaction is None else Collecting(once=once, transaction=transaction, frame=frame)
+
+
+def is_collecting(once: "EffectOnce", guard: Any) -> bool:
+    """Whether a message of this thread would be stored with a transaction now."""
+    frame, said = current_frame(), _collecting.get()
+    if said is not None and said.frame is frame and said.once is once:
+        return said.transaction is not None
+    return (_of_body(once, frame) or _of_request(once, frame)) is not None or goes_into_outbox(once, guard)
 
 
 @contextmanager
@@ -181,7 +203,7 @@ class Outbox:
     def _joined(self, ledger: TransactionalStore) -> Transaction:
         dispatch = self._once.dispatcher_of(ledger).dispatch
         is_async = hasattr(self._session, "sync_session")
-        joined: Transaction = ledger.outbox.join(self._session, dispatch=_in_thread(dispatch) if is_async else dispatch)
+        joined: Transaction = ledger.outbox.join(self._session, dispatch=in_thread(dispatch) if is_async else dispatch)
         return joined
 
 
@@ -213,12 +235,3 @@ class _Alone:
 def _order_around() -> str | None:
     around = _collecting.get()
     return around.order if around is not None and around.frame is current_frame() else None
-
-
-def _in_thread(dispatch: Callable[[Sequence[Stored]], None]) -> Callable[[Sequence[Stored]], None]:
-    """An event loop does not wait for the broker."""
-
-    def start(stored: Sequence[Stored]) -> None:
-        threading.Thread(target=dispatch, args=(stored,), name="effectonce-dispatch", daemon=True).start()
-
-    return start

@@ -9,6 +9,7 @@ from typing import Any, Final, assert_never
 from effectonce.app.http import Conversation
 from effectonce.domain.claims import Busy, Continued, Entry, Held, Outcome, Poison, Replay, Reused, State, Verdict
 from effectonce.domain.idempotency import KeyRefused, Meaning, fingerprint_of, meaning_of, read_key
+from effectonce.domain.modes import Mode
 from effectonce.errors import CommitUncertain, FenceRefused, LedgerUnavailable, SettingsInvalid, TransactionEscaped
 from effectonce.http import answers
 from effectonce.http.answers import Answer
@@ -88,7 +89,7 @@ class Desk:
 
     def key_of(self, seen: Seen, *, required: bool | None = None) -> str | Answer | None:
         """The request's key; None: it runs without one; an Answer: it does not run. *required* goes first."""
-        if seen.method.upper() not in self._methods:
+        if seen.method.upper() not in self._methods or self.terms.once.mode is not Mode.ENFORCE:
             return None
         try:
             key = read_key(seen.keys)

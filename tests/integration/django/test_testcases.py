@@ -34,4 +34,4 @@ def test_tasks_run_inside_test_cases(request: pytest.FixtureRequest, database: s
         check=False,
     )
     assert done.returncode == 0, done.stderr[-6000:]
-    assert "Ran 14 tests" in done.stderr
+    assert "Ran 15 tests" in done.stderr

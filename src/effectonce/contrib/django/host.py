@@ -15,6 +15,7 @@ from django.db.transaction import TransactionManagementError
 from django.db.utils import ConnectionDoesNotExist, load_backend
 
 from effectonce.contrib.django.blocks import AtomicBlock
+from effectonce.contrib.django.hooks import has_block
 
 _DRIVERS: Final = {
     "psycopg": "postgresql+psycopg",
@@ -85,6 +86,10 @@ class DjangoHost:
     def is_open(self) -> bool:
         """Inside ``atomic``."""
         return bool(connections[self.alias].in_atomic_block)
+
+    def is_callers(self) -> bool:
+        """Inside an ``atomic`` that is not a test case's own."""
+        return has_block(self.alias)
 
     def mark(self) -> Callable[[], bool]:
         """A hook that does nothing: Django forgets it when the savepoint that it was registered in is undone."""

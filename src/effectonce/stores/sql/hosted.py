@@ -105,6 +105,10 @@ class Host(Protocol):
         """This thread's connection of the driver."""
         ...
 
+    def is_callers(self) -> bool:
+        """Whether the block that is open is the caller's own, and not only the one that wraps a test case."""
+        ...
+
     def is_open(self) -> bool:
         """Whether this thread has a block open."""
         ...

@@ -30,15 +30,23 @@ class HostedOutbox(SqlOutbox):
         """See `outbox_ports.OutboxStore.here`."""
         return HostedBatch(self, self._ledger, dispatch)
 
+    def around(self, *, dispatch: Dispatch) -> "HostedBatch | None":
+        """See `outbox_ports.OutboxStore.around`: stored at once, in the block and the savepoint that are open."""
+        if not self._ledger.host.is_callers():
+            return None
+        return HostedBatch(self, self._ledger, dispatch, at_once=True)
+
 
 class HostedBatch:
     """Messages of one ``once.outbox()``; see `outbox_ports.Batch`."""
 
-    def __init__(self, outbox: HostedOutbox, ledger: "HostedLedger", dispatch: Dispatch) -> None:
+    def __init__(
+        self, outbox: HostedOutbox, ledger: "HostedLedger", dispatch: Dispatch, *, at_once: bool = False
+    ) -> None:
         self._outbox = outbox
         self._ledger = ledger
         self._dispatch = dispatch
-        self._began_inside = ledger.host.is_open()
+        self._began_inside = ledger.host.is_open() and not at_once
         self._sent: list[tuple[Message, Callable[[], bool]]] = []
 
     def send(self, message: Message) -> None:

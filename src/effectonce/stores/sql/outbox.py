@@ -38,6 +38,10 @@ class SqlOutbox:
         """See `outbox_ports.OutboxStore.forgo`."""
         self._ledger.stores_messages = False
 
+    def around(self, *, dispatch: Dispatch) -> Any:
+        """See `outbox_ports.OutboxStore.around`: sessions that are bound are found elsewhere (`bound`)."""
+        del dispatch
+
     def store(self, messages: Sequence[Message], *, effect: bytes | None = None) -> Sequence[Stored]:
         """See `outbox_ports.OutboxStore.store`."""
         if not self._ledger.stores_messages:

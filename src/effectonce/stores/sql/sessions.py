@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 _HERE: Final = "effectonce_outbox"
 """Where a session keeps its outbox in `Session.info`."""
 
+_AFTER: Final = "effectonce_after_commit"
+
 Dispatch = Callable[[Sequence[Stored]], None]
 
 
@@ -86,6 +88,36 @@ class SessionOutbox:
             if not self._is_committed:
                 self._outgoing.clear()
             self._is_committed = False
+
+
+class AfterCommit:
+    """Messages that are sent after a session's commit, and stored nowhere: its database is not the ledger's."""
+
+    def __init__(self, session: Session, *, send: Callable[[Sequence[Message]], None]) -> None:
+        self._session = session
+        self._send = send
+        self._outgoing = Outgoing()
+        self._outgoing.follow(session)
+        event.listen(session, "after_commit", self._after_commit)
+
+    @classmethod
+    def of(cls, session: Session, *, send: Callable[[Sequence[Message]], None]) -> "AfterCommit":
+        """That of a session; made once for each."""
+        found = session.info.get(_AFTER)
+        if not isinstance(found, AfterCommit):
+            found = session.info[_AFTER] = cls(session, send=send)
+        return found
+
+    def send(self, message: Message) -> None:
+        """Let *message* be sent after the commit; a savepoint that is rolled back takes it along."""
+        self._outgoing.add(message, session=self._session)
+
+    def _after_commit(self, session: Session) -> None:
+        if session.in_nested_transaction():
+            return
+        messages = self._outgoing.take()
+        if messages:
+            self._send(messages)
 
 
 def _bind_of(ledger: "SqlLedger", session: Session) -> Engine | Connection:

@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session, scoped_session, sessionmaker
 
 from effectonce.errors import LedgerUnavailable
 from effectonce.stores import BORN_IN
+from effectonce.stores.sql.bound import GUARDS_OWN
 from effectonce.stores.sql.engines import check_engine, own_engine, shown
 
 
@@ -58,6 +59,11 @@ class Source:
         What a sessionmaker binds to *other* engines stays there and commits by itself. One that routes by its own
         ``get_bind`` is held to this connection.
         """
+        session = self._session(connection)
+        session.info[GUARDS_OWN] = True
+        return session
+
+    def _session(self, connection: Connection | Engine) -> Session:
         if not isinstance(self._given, sessionmaker):
             return Session(bind=connection, join_transaction_mode="create_savepoint")
         binds = self._given.kw.get("binds") or {}

@@ -1,9 +1,9 @@
 """Test cases of the project, as its people would write them; `manage.py test` runs them."""
 
-from contextlib import suppress
+from contextlib import closing, suppress
 
 from django.apps import apps
-from django.db import connection
+from django.db import connection, transaction
 from django.test import TestCase, TransactionTestCase, override_settings
 
 from effectonce import TransactionEscaped
@@ -69,6 +69,23 @@ class InTestCase(OneTest, TestCase):
         with self.captureOnCommitCallbacks() as hooks:
             tasks.charge(1)
         assert len(hooks) == 2, "the body's own, and the one that sends its message"
+
+    def test_a_guarded_task_that_is_sent_in_a_block_goes_with_it(self) -> None:
+        """The block that wraps the test is none of the caller's; one of the caller's stores, and sends in its hook."""
+        with app.connection() as broker, closing(broker.SimpleQueue("books")) as queue:
+            tasks.mail.delay(1)
+            with self.captureOnCommitCallbacks(execute=True) as hooks:
+                with transaction.atomic():
+                    tasks.mail.delay(2)
+                    tasks.mail.delay_on_commit(3)
+                with suppress(ValueError), transaction.atomic():
+                    tasks.mail.delay(4)
+                    raise ValueError
+                assert [queue.get(timeout=10).payload[0] for _ in range(1)] == [[1]]
+                assert queue.qsize() == 0
+            assert len(hooks) == 2
+            assert [queue.get(timeout=10).payload[0] for _ in range(2)] == [[2], [3]]
+            assert queue.qsize() == 0
 
 
 class InTransactionTestCase(OneTest, TransactionTestCase):
