@@ -127,9 +127,7 @@ class Sight:
     entries: Mapping[str, Entry]
 
 
-BOUNDED: Final = settings(
-    max_examples=80, stateful_step_count=30, deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
+BOUNDED: Final = settings(stateful_step_count=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 effects = st.integers(0, EFFECTS - 1)
 outcomes = st.builds(
@@ -355,7 +353,9 @@ def stores(
         store.close()
 
 
-def test_all_stores_do_what_thirty_lines_say(stores: Mapping[str, LedgerStore]) -> None:
+@pytest.mark.timeout(400)
+@pytest.mark.parametrize("examples", [25, pytest.param(400, marks=pytest.mark.soak)])
+def test_all_stores_do_what_thirty_lines_say(stores: Mapping[str, LedgerStore], examples: int) -> None:
     """Under the profile that Hypothesis takes in CI, the same runs each time."""
     over_these = type("StoresOfThisTest", (Stores,), {"stores": stores})
-    run_state_machine_as_test(over_these, settings=BOUNDED)
+    run_state_machine_as_test(over_these, settings=settings(BOUNDED, max_examples=examples))

@@ -179,3 +179,16 @@ def _careless() -> Iterator[None]:
         warnings.simplefilter("ignore", ResourceWarning)
         yield
         gc.collect()
+
+
+@contextmanager
+def only_new_rubbish() -> Iterator[None]:
+    """Let collections pass over what was there before: a test process has a large heap, and a proof many deaths."""
+    if gc.get_freeze_count():  # somebody else does that, and wants it to stay so
+        yield
+        return
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()

@@ -16,7 +16,7 @@ from contextvars import copy_context
 from dataclasses import dataclass
 from typing import Final
 
-from effectonce.testing.attempts import PATIENCE, Attempt, Meeting, Point, Touch
+from effectonce.testing.attempts import PATIENCE, Attempt, Meeting, Point, Touch, only_new_rubbish
 from effectonce.testing.databases import Database
 from effectonce.testing.delivery import Call, is_busy, new_message, short_leases
 from effectonce.testing.differences import State, differences, volatile
@@ -52,6 +52,7 @@ class Sweep:
         with ExitStack() as stack:
             stack.enter_context(short_leases())
             stack.enter_context(self._leftovers)
+            stack.enter_context(only_new_rubbish())
             self._ledgers.save()
             if self._database is not None:
                 self._database.save()

@@ -16,7 +16,7 @@ from effectonce.domain.claims import Claim, Granted
 from effectonce.stores.sql.ledger import SqlLedger
 from tests.integration.sql.births import FIRST_USES
 
-DELAYS = [0.002, 0.0025, 0.003, 0.0035, 0.004, 0.0045, 0.005, 0.0055, 0.006, 0.0065]
+DELAYS = [0.0025, 0.0035, 0.0045, 0.0055]
 """Seconds; libpq sets itself up for about one millisecond of these."""
 
 AT_ONCE = 5

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from effectonce.testing.databases import OURS, Database, Rows
+from effectonce.testing.databases import Database, Rows
+from effectonce.testing.databases.reading import Reader
 from effectonce.testing.databases.template import Template
 
 
@@ -17,7 +18,7 @@ def open_database(given: Any) -> Database:
     if engine.dialect.name == "sqlite":
         return Pages(engine)
     if engine.dialect.name == "postgresql":
-        return Template(engine, lambda: read(engine))
+        return Template(engine, Reader(engine).rows)
     return SavedRows(engine)
 
 
@@ -39,48 +40,12 @@ def engine_of(given: Any) -> Any:
     raise TypeError(message)
 
 
-def read(engine: Any) -> Rows:
-    """All rows of all tables; columns that number themselves, and those that point to them, are left out."""
-    sa = import_module("sqlalchemy")
-    inspector, rows = sa.inspect(engine), {}
-    names = [name for name in inspector.get_table_names() if not name.startswith(OURS)]
-    numbered = {(name, column) for name in names for column in _numbered(inspector, name)}
-    with engine.connect() as connection:
-        for name in names:
-            left_out = {column for table, column in numbered if table == name} | _pointing(inspector, name, numbered)
-            table = sa.Table(name, sa.MetaData(), autoload_with=connection)
-            found = connection.execute(sa.select(table)).mappings()
-            rows[name] = [{key: value for key, value in row.items() if key not in left_out} for row in found]
-        connection.rollback()
-    return rows
-
-
-def _numbered(inspector: Any, name: str) -> list[str]:
-    """The primary key, where the database gives its numbers: a statement that was rolled back may have used one up."""
-    sa = import_module("sqlalchemy")
-    key = inspector.get_pk_constraint(name)["constrained_columns"]
-    columns = {column["name"]: column for column in inspector.get_columns(name)}
-    if len(key) != 1 or not isinstance(columns[key[0]]["type"], sa.Integer):
-        return []
-    column = columns[key[0]]
-    counts = inspector.dialect.name == "sqlite" or column.get("identity") or "nextval" in str(column.get("default"))
-    return key if counts or column.get("autoincrement") is True else []
-
-
-def _pointing(inspector: Any, name: str, numbered: set[tuple[str, str]]) -> set[str]:
-    return {
-        column
-        for foreign in inspector.get_foreign_keys(name)
-        for column, referred in zip(foreign["constrained_columns"], foreign["referred_columns"], strict=False)
-        if (foreign["referred_table"], referred) in numbered
-    }
-
-
 class Pages:
     """SQLite: the whole database is small enough in a test to be copied as it is."""
 
     def __init__(self, engine: Any) -> None:
         self._engine = engine
+        self._reader = Reader(engine)
         driver = import_module("sqlite3")
         self._saved, self._dead = (driver.connect(":memory:", check_same_thread=False) for _ in range(2))
         self._died = False
@@ -116,7 +81,7 @@ class Pages:
 
     def rows(self) -> Rows:
         """See `Database.rows`."""
-        return read(self._engine)
+        return self._reader.rows()
 
     def close(self) -> None:
         """See `Database.close`."""
@@ -140,6 +105,7 @@ class SavedRows:
 
     def __init__(self, engine: Any) -> None:
         self._engine = engine
+        self._reader = Reader(engine)
         self._tables: list[Any] = []
         self._saved: dict[str, list[dict[str, Any]]] = {}
 
@@ -170,7 +136,7 @@ class SavedRows:
 
     def rows(self) -> Rows:
         """See `Database.rows`."""
-        return read(self._engine)
+        return self._reader.rows()
 
     def close(self) -> None:
         """See `Database.close`."""
