@@ -6,8 +6,8 @@ import pytest
 from django.db import connections
 
 from effectonce.app.ledgers import open_ledger
-from effectonce.outbox_ports import OutboxStore
 from effectonce.ports import LedgerStore, ScheduleStore
+from effectonce.ports.outbox import OutboxStore
 from effectonce.stores.sql.hosted import HostedLedger
 from effectonce.testing.conformance import LedgerConformance, OutboxConformance, StoringConformance
 from tests.integration.django import project

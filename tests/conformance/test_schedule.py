@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from effectonce.outbox_ports import OutboxStore
 from effectonce.ports import ScheduleStore
+from effectonce.ports.outbox import OutboxStore
 from effectonce.stores.memory import MemoryLedger
 from effectonce.stores.redis.ledger import RedisLedger
 from effectonce.stores.sql.ledger import SqlLedger

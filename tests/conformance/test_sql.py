@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import pytest
 from sqlalchemy import text
 
-from effectonce.outbox_ports import OutboxStore
 from effectonce.ports import LedgerStore
+from effectonce.ports.outbox import OutboxStore
 from effectonce.stores.sql.ledger import SqlLedger
 from effectonce.testing.conformance import LedgerConformance, OutboxConformance
 from tests.services import Fleet

@@ -36,8 +36,8 @@ from effectonce.domain.modes import Mode
 from effectonce.domain.policies import Exclusive, Natural, Policy, Unique
 from effectonce.errors import OutboxUnsuitable, SettingsInvalid
 from effectonce.events import Event
-from effectonce.outbox_ports import OutboxStore
 from effectonce.ports import LedgerStore, is_transactional
+from effectonce.ports.outbox import OutboxStore
 from effectonce.runtime.keeper import Keeper
 from effectonce.runtime.relay import Dispatcher, Relay, Straight
 from effectonce.settings import PREFIX, Settings, read_settings, unknown_settings

@@ -15,7 +15,7 @@ from redis.exceptions import TimeoutError as RedisTimeoutError
 from effectonce.app.copies import PATIENCE, Confirmed
 from effectonce.app.recorder import publication
 from effectonce.domain.outbox import HOLD, Message
-from effectonce.outbox_ports import BrokerAway
+from effectonce.ports.outbox import BrokerAway
 
 WINDOW: Final = 200
 """Messages of RabbitMQ that may be under way without a confirmation."""

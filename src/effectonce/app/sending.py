@@ -18,8 +18,8 @@ from effectonce.app.recorder import Recorder
 from effectonce.app.transactions import goes_into_outbox, in_thread, transaction_around
 from effectonce.domain.outbox import Message, Stored
 from effectonce.errors import OutboxUnsuitable
-from effectonce.outbox_ports import Batch, OutboxStore
 from effectonce.ports import TransactionalStore, is_transactional
+from effectonce.ports.outbox import Batch, OutboxStore
 from effectonce.runtime.transactional import TransactionalAttempt
 
 if TYPE_CHECKING:

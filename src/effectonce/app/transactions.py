@@ -22,8 +22,8 @@ from celery._state import get_current_task
 from effectonce.domain.modes import Mode
 from effectonce.domain.outbox import Message
 from effectonce.errors import OutboxUnsuitable, SentInTransaction, SettingsInvalid
-from effectonce.outbox_ports import BrokerAway
 from effectonce.ports import TransactionalStore, is_transactional
+from effectonce.ports.outbox import BrokerAway
 
 if TYPE_CHECKING:
     from effectonce.app.extension import EffectOnce

@@ -15,7 +15,7 @@ from effectonce.app.brokers import deliveries_of, visibility_timeout, why_not_re
 from effectonce.domain.modes import Mode
 from effectonce.domain.visibility import renewal_interval
 from effectonce.errors import SettingsInvalid
-from effectonce.outbox_ports import BrokerAway
+from effectonce.ports.outbox import BrokerAway
 from effectonce.runtime.loop import Loop
 from effectonce.runtime.visibility import VisibilityKeeper
 

@@ -15,11 +15,11 @@ from effectonce.domain.claims import Claim, Entry, Granted, Outcome, Refused, St
 from effectonce.domain.following import Following
 from effectonce.domain.outbox import Message, Stored
 from effectonce.domain.steps import End, Step
-from effectonce.outbox_ports import OutboxStore
 from effectonce.ports.exchanges import ExchangeWork
 from effectonce.ports.history import HistoryStore
 from effectonce.ports.keeping import Keeping
 from effectonce.ports.keeping import Pruned as Pruned
+from effectonce.ports.outbox import OutboxStore
 from effectonce.ports.reservations import ReservationStore
 from effectonce.ports.schedule import LeaseStore as LeaseStore
 from effectonce.ports.schedule import ScheduleStore as ScheduleStore

@@ -27,7 +27,7 @@ from effectonce.domain.outbox import (
 )
 from effectonce.errors import LedgerUnavailable
 from effectonce.events import Emit, Event, Name
-from effectonce.outbox_ports import Broker, BrokerAway, OutboxStore
+from effectonce.ports.outbox import Broker, BrokerAway, OutboxStore
 
 logger = logging.getLogger("effectonce")
 

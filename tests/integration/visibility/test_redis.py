@@ -10,7 +10,7 @@ from kombu.connection import Connection
 from kombu.entity import Exchange, Queue
 
 from effectonce.app.brokers import deliveries_of
-from effectonce.outbox_ports import BrokerAway
+from effectonce.ports.outbox import BrokerAway
 from tests.integration.visibility.sentinel import MASTER
 from tests.services import Redis
 

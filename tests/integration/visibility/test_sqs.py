@@ -9,7 +9,7 @@ from kombu.connection import Connection
 from kombu.entity import Queue
 
 from effectonce.app.brokers import deliveries_of
-from effectonce.outbox_ports import BrokerAway
+from effectonce.ports.outbox import BrokerAway
 from tests.integration.visibility.conftest import Hire
 from tests.integration.visibility.crew import TIMEOUT, Crew
 from tests.integration.visibility.sqs import OPTIONS, Sqs

@@ -9,7 +9,7 @@ import pytest
 from effectonce.domain.outbox import LIMIT, Later, Message, Stage, Stuck, after_refusal
 from effectonce.errors import LedgerUnavailable
 from effectonce.events import Event, Name
-from effectonce.outbox_ports import BrokerAway
+from effectonce.ports.outbox import BrokerAway
 from effectonce.runtime.relay import Dispatcher, Elected, Relay
 from effectonce.stores.sql.ledger import SqlLedger
 from effectonce.stores.sql.outbox import SqlOutbox

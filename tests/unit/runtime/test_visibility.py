@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from effectonce.events import Event, Name
-from effectonce.outbox_ports import BrokerAway
 from effectonce.ports import Described
+from effectonce.ports.outbox import BrokerAway
 from effectonce.runtime.visibility import VisibilityKeeper
 
 DAY = 24 * 3600.0

@@ -21,8 +21,8 @@ from kombu.transport.redis import Channel, QoS
 
 from effectonce.app.brokers.careful import restore_only_what_has_a_queue
 from effectonce.app.brokers.held import describe, held_by
-from effectonce.outbox_ports import BrokerAway
 from effectonce.ports import Described
+from effectonce.ports.outbox import BrokerAway
 
 _CHUNK: Final = 1000
 _CLOSED: Final = "the channel is closed; the worker is about to reconnect"

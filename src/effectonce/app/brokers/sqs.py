@@ -13,8 +13,8 @@ from typing import Any, Final
 from botocore.exceptions import BotoCoreError, ClientError
 
 from effectonce.app.brokers.held import describe, held_by
-from effectonce.outbox_ports import BrokerAway
 from effectonce.ports import Described
+from effectonce.ports.outbox import BrokerAway
 
 _BATCH: Final = 10
 """Entries that SQS takes in one call."""

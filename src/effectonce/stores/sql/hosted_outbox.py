@@ -27,18 +27,18 @@ class HostedOutbox(SqlOutbox):
         super().__init__(ledger)
 
     def here(self, *, dispatch: Dispatch) -> "HostedBatch":
-        """See `outbox_ports.OutboxStore.here`."""
+        """See `ports.outbox.OutboxStore.here`."""
         return HostedBatch(self, self._ledger, dispatch)
 
     def around(self, *, dispatch: Dispatch) -> "HostedBatch | None":
-        """See `outbox_ports.OutboxStore.around`: stored at once, in the block and the savepoint that are open."""
+        """See `ports.outbox.OutboxStore.around`: stored at once, in the block and the savepoint that are open."""
         if not self._ledger.host.is_callers():
             return None
         return HostedBatch(self, self._ledger, dispatch, at_once=True)
 
 
 class HostedBatch:
-    """Messages of one ``once.outbox()``; see `outbox_ports.Batch`."""
+    """Messages of one ``once.outbox()``; see `ports.outbox.Batch`."""
 
     def __init__(
         self, outbox: HostedOutbox, ledger: "HostedLedger", dispatch: Dispatch, *, at_once: bool = False

@@ -7,7 +7,7 @@ from sqlalchemy import Connection
 
 from effectonce import crashpoints
 from effectonce.domain.outbox import GRACE, Depth, Message, Stage, Stored
-from effectonce.outbox_ports import Batch
+from effectonce.ports.outbox import Batch
 from effectonce.stores.sql.dialects import MICROS
 from effectonce.stores.sql.listening import Listener
 from effectonce.stores.sql.outbox_statements import OutboxStatements
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class SqlOutbox:
-    """The outbox of a ledger; see `outbox_ports.OutboxStore`."""
+    """The outbox of a ledger; see `ports.outbox.OutboxStore`."""
 
     def __init__(self, ledger: "SqlLedger") -> None:
         self._ledger = ledger
@@ -30,20 +30,20 @@ class SqlOutbox:
         return self._ledger.statements.outbox
 
     def here(self, *, dispatch: Dispatch) -> Batch | None:
-        """See `outbox_ports.OutboxStore.here`: a session is given by name."""
+        """See `ports.outbox.OutboxStore.here`: a session is given by name."""
         del dispatch
         return None
 
     def forgo(self) -> None:
-        """See `outbox_ports.OutboxStore.forgo`."""
+        """See `ports.outbox.OutboxStore.forgo`."""
         self._ledger.stores_messages = False
 
     def around(self, *, dispatch: Dispatch) -> Any:
-        """See `outbox_ports.OutboxStore.around`: sessions that are bound are found elsewhere (`bound`)."""
+        """See `ports.outbox.OutboxStore.around`: sessions that are bound are found elsewhere (`bound`)."""
         del dispatch
 
     def store(self, messages: Sequence[Message], *, effect: bytes | None = None) -> Sequence[Stored]:
-        """See `outbox_ports.OutboxStore.store`."""
+        """See `ports.outbox.OutboxStore.store`."""
         if not self._ledger.stores_messages:
             return _unstored(messages)
         return self._ledger.settle(lambda connection: self.store_on(connection, messages, effect=effect))
@@ -75,20 +75,20 @@ class SqlOutbox:
         ]
 
     def join(self, session: Any, *, dispatch: Dispatch) -> SessionOutbox:
-        """See `outbox_ports.OutboxStore.join`."""
+        """See `ports.outbox.OutboxStore.join`."""
         return outbox_of(self._ledger, session_of(session), dispatch=dispatch)
 
     def is_session_of(self, work: Any, session: Any) -> bool:
-        """See `outbox_ports.OutboxStore.is_session_of`."""
+        """See `ports.outbox.OutboxStore.is_session_of`."""
         return work.session is session_of(session)
 
     def take(self, limit: int, *, hold: float, parked: bool = False) -> Sequence[Stored]:
-        """See `outbox_ports.OutboxStore.take`."""
+        """See `ports.outbox.OutboxStore.take`."""
         statement = self.statements.all_due if parked else self.statements.due
         return self._ledger.settle(lambda connection: self._take_on(connection, statement, {"limit": limit}, hold))
 
     def take_of(self, effect: bytes, *, hold: float, at_once: bool) -> Sequence[Stored]:
-        """See `outbox_ports.OutboxStore.take_of`."""
+        """See `ports.outbox.OutboxStore.take_of`."""
         values = {"effect": effect, "at_once": int(at_once)}
         return self._ledger.settle(lambda connection: self._take_on(connection, self.statements.due_of, values, hold))
 
@@ -99,11 +99,11 @@ class SqlOutbox:
         return taken
 
     def strike(self, sent: Sequence[Stored]) -> None:
-        """See `outbox_ports.OutboxStore.strike`."""
+        """See `ports.outbox.OutboxStore.strike`."""
         self._write(self.statements.strike, sent, {})
 
     def give_back(self, unsent: Sequence[Stored], *, pause: float) -> None:
-        """See `outbox_ports.OutboxStore.give_back`."""
+        """See `ports.outbox.OutboxStore.give_back`."""
         self._write(self.statements.give_back, unsent, {"pause": micros(pause)})
 
     def _write(self, statement: Any, which: Sequence[Stored], values: dict[str, Any]) -> None:
@@ -111,7 +111,7 @@ class SqlOutbox:
             self._ledger.settle(lambda connection: connection.execute(statement, {"ids": ids_of(which), **values}))
 
     def refuse(self, stored: Stored, *, error: str, pause: float | None) -> None:
-        """See `outbox_ports.OutboxStore.refuse`."""
+        """See `ports.outbox.OutboxStore.refuse`."""
         values = {
             "id": stored.id,
             "tries": stored.tries,
@@ -122,7 +122,7 @@ class SqlOutbox:
         self._ledger.settle(lambda connection: connection.execute(self.statements.refuse, values))
 
     def cancel(self, task_ids: Sequence[str]) -> int:
-        """See `outbox_ports.OutboxStore.cancel`."""
+        """See `ports.outbox.OutboxStore.cancel`."""
 
         def cancel(connection: Connection) -> int:
             values = ({"task_id": task_id} for task_id in task_ids)
@@ -131,18 +131,18 @@ class SqlOutbox:
         return self._ledger.settle(cancel)
 
     def unstick(self) -> int:
-        """See `outbox_ports.OutboxStore.unstick`."""
+        """See `ports.outbox.OutboxStore.unstick`."""
         return self._ledger.settle(lambda connection: int(connection.execute(self.statements.unstick).rowcount))
 
     def waiting(self, *, stage: Stage | None, limit: int) -> Sequence[Stored]:
-        """See `outbox_ports.OutboxStore.waiting`."""
+        """See `ports.outbox.OutboxStore.waiting`."""
         values = {"stage": -1 if stage is None else int(stage), "limit": limit}
         return self._ledger.look(
             lambda connection: [stored_of(row) for row in connection.execute(self.statements.waiting, values)]
         )
 
     def depth(self) -> Depth:
-        """See `outbox_ports.OutboxStore.depth`."""
+        """See `ports.outbox.OutboxStore.depth`."""
         row = self._ledger.look(lambda connection: connection.execute(self.statements.depth).one())
         return Depth(
             ready=int(row.ready),
@@ -152,7 +152,7 @@ class SqlOutbox:
         )
 
     def elect(self, holder: bytes, *, seats: int, seconds: float) -> bool:
-        """See `outbox_ports.OutboxStore.elect`."""
+        """See `ports.outbox.OutboxStore.elect`."""
         return self._ledger.settle(lambda connection: self._elect_on(connection, holder, seats, seconds))
 
     def _elect_on(self, connection: Connection, holder: bytes, seats: int, seconds: float) -> bool:
@@ -166,11 +166,11 @@ class SqlOutbox:
         )
 
     def resign(self, holder: bytes) -> None:
-        """See `outbox_ports.OutboxStore.resign`."""
+        """See `ports.outbox.OutboxStore.resign`."""
         self._ledger.settle(lambda connection: connection.execute(self.statements.resign, {"holder": holder}))
 
     def listen(self, wake: Callable[[], None], *, url: str | None) -> Callable[[], None] | None:
-        """See `outbox_ports.OutboxStore.listen`."""
+        """See `ports.outbox.OutboxStore.listen`."""
         engine = self._ledger.source.engine
         if engine.dialect.name != "postgresql":
             return None

@@ -14,7 +14,7 @@ from typing import Any, Final
 import pytest
 
 from effectonce.domain.outbox import Message, Stage, Stored
-from effectonce.outbox_ports import OutboxStore
+from effectonce.ports.outbox import OutboxStore
 
 LONG: Final = 3600.0
 MOMENT: Final = 0.05

@@ -8,8 +8,8 @@ import pytest
 from effectonce.domain.outbox import Message, Stored
 from effectonce.domain.terms import Term
 from effectonce.domain.ticks import Claimed, Tick, TickState
-from effectonce.outbox_ports import OutboxStore
 from effectonce.ports import ScheduleStore, is_storing
+from effectonce.ports.outbox import OutboxStore
 from effectonce.testing.conformance.outbox import new_message
 from effectonce.testing.conformance.terms import ScheduleSuite, new_name, won
 from effectonce.testing.conformance.ticking import SECOND, claim_of, claimed, tick
