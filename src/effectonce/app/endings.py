@@ -299,7 +299,9 @@ def away_before_start(once: Any, task: Any, request: Any, delivery: Delivery, er
 
 
 def _reused(frame: Frame, entry: Entry) -> EffectKeyReused:
-    frame.guard.happened(frame, Name.EFFECT_REUSED, cause=_cause(frame, own=False, lives=False))
+    differ = list(names_that_differ(frame.fingerprint, entry.fingerprint))
+    cause = _cause(frame, own=False, lives=False)
+    frame.guard.happened(frame, Name.EFFECT_REUSED, cause=cause, differ=differ)
     return EffectKeyReused(
         task=frame.delivery.task,
         key=entry.key,
@@ -308,7 +310,7 @@ def _reused(frame: Frame, entry: Entry) -> EffectKeyReused:
         recorded_at=_instant(entry.since),
         received=frame.claim.fingerprint[:12].hex(),
         message_id=frame.delivery.task_id or "none: a direct call",
-        differ=list(names_that_differ(frame.fingerprint, entry.fingerprint)),
+        differ=differ,
     )
 
 

@@ -172,7 +172,7 @@ class Entries:
         event = Event(name=_EVENTS[action], key=key, task_id=seen.entry.task_id, digest=seen.entry.digest, facts=facts)
         self._once.emit(event)
         kept = history_of(seen.store)
-        if kept is not None and not self._once.records:
+        if kept is not None:
             with suppress(LedgerUnavailable):
                 kept.record([happened_of(event)], {(event.name.value, ""): 1})
 

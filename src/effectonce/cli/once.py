@@ -13,6 +13,7 @@ from effectonce.cli.cards import project
 from effectonce.cli.doctor import doctor
 from effectonce.cli.outbox import outbox, relay
 from effectonce.cli.plainly import as_json, plain_errors
+from effectonce.cli.web import web
 from effectonce.domain.claims import Entry, State
 from effectonce.errors import EffectNotFound
 
@@ -38,6 +39,7 @@ def once(context: click.Context) -> None:
 
 once.add_command(doctor)
 once.add_command(relay)
+once.add_command(web)
 once.add_command(outbox)
 
 

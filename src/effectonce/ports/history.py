@@ -9,9 +9,9 @@ from typing import Any, Protocol
 class Happened:
     """Something about one effect that was not ordinary.
 
-    *name* is the event's, *cause* one of `domain.causes` or empty. *times*: how often it happened in one go. Read back
-    it has *id*, which grows, *at* (epoch seconds, the store's clock when it was written) and, where the entry is still
-    there, the *key*'s text.
+    *name* is the event's, *cause* one of `domain.causes` or empty. *times*: how often it happened in one go; *ago*:
+    seconds since then, when it is written. Read back it has *id*, which grows, *at* (epoch seconds, the store's
+    clock) and, where the entry is still there, the *key*'s text.
     """
 
     digest: bytes
@@ -22,6 +22,7 @@ class Happened:
     attempt: str = ""
     fence: int = 0
     times: int = 1
+    ago: float = 0.0
     facts: Mapping[str, Any] = field(default_factory=dict)
     id: int = 0
     at: float = 0.0

@@ -26,8 +26,11 @@ ORDINARY: Final = frozenset(
 )
 """Events that are counted, and leave no row."""
 
-_UNTOLD: Final = frozenset({Name.CLAIM_REFUSED, Name.DELIVERY_RENEWED})
-"""Events that say nothing which another does not."""
+_UNTOLD: Final = frozenset(
+    {Name.CLAIM_REFUSED, Name.DELIVERY_RENEWED}
+    | {Name.EFFECT_SETTLED, Name.EFFECT_RERUN, Name.EFFECT_REOPENED, Name.EFFECT_REDACTED}
+)
+"""Events that say nothing which another does not, and what people do, which is written at once by whoever does it."""
 
 MOST: Final = 1000
 """Rows that wait in a process; what comes above is counted only."""
@@ -76,7 +79,7 @@ class Historian:
         if known is not None:
             self._rows[key] = replace(known, times=known.times + 1)
         elif len(self._rows) < MOST:
-            self._rows[key] = happened_of(event)
+            self._rows[key] = replace(happened_of(event), ago=self._clock())
 
     def _start(self) -> None:
         if self._thread is None:
@@ -97,7 +100,9 @@ class Historian:
     def write(self) -> None:
         """Write what is noted, now; what cannot be written is dropped."""
         with self._changed:
-            rows, self._rows = list(self._rows.values()), OrderedDict()
+            now = self._clock()
+            rows = [replace(row, ago=now - row.ago) for row in self._rows.values()]
+            self._rows = OrderedDict()
             counts, self._counts = self._counts, Counter()
         if not rows and not counts:
             return

@@ -97,6 +97,7 @@ def _values(happened: Happened) -> dict[str, Any]:
         "attempt": storable(happened.attempt),
         "fence": happened.fence,
         "times": happened.times,
+        "ago": round(happened.ago * MICROS),
         "facts": json.dumps(dict(happened.facts), default=str),
     }
 

@@ -19,8 +19,8 @@ class HistoryStatements:
         minute = f"floor({minute})" if dialect.name == "mariadb" else minute
         # Appends; no lock of another's.
         self.append = text(
-            f"insert into {history} (at, {columns}) values ({dialect.moment}, :digest, :name, :cause, :task, :task_id, "
-            ":attempt, :fence, :times, :facts)"
+            f"insert into {history} (at, {columns}) values ({dialect.moment} - :ago, :digest, :name, :cause, :task, "
+            ":task_id, :attempt, :fence, :times, :facts)"
         )
         # The row's lock, for the length of a batch; primary key.
         own = minutes.rpartition(".")[2]
