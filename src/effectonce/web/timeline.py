@@ -59,5 +59,5 @@ def _moments(seen: Seen, history: Sequence[Happened]) -> Iterator[Moment]:
         kind = _KINDS.get(each.name, "person")
         yield Moment(at=each.at, kind=kind, title=each.name, cause=each.cause, times=each.times, facts=facts)
     entry = seen.entry
-    kind = "good" if entry.state is State.COMPLETED else "state"
+    kind = "good" if entry.state is State.COMPLETED else "now"
     yield Moment(at=entry.since, kind=kind, title=f"now {entry.state.name.lower()}", facts={"fence": entry.fence})

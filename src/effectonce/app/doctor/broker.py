@@ -43,7 +43,9 @@ def _unacked(patient: Patient) -> Iterator[Facts]:
     if patient.transport != "redis" or patient.visibility is None:
         return
     with patient.channel() as channel:
-        client, index = channel.client, channel.unacked_index_key
+        client, index = getattr(channel, "client", None), getattr(channel, "unacked_index_key", "")
+        if client is None:
+            return
         until = time.time() - patient.visibility
         number = client.zcount(index, "-inf", until)
         if number:
