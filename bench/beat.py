@@ -10,6 +10,7 @@ import os
 import platform
 import statistics
 import time
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -55,13 +56,7 @@ def _measure(fleet: Fleet, ledger: str, entries: int, seconds: float) -> dict[st
     once = EffectOnce(app, ledger=store, beat_scheduler=Scheduler, beat_lease_seconds=LENGTH)
     once.ledger.create_schema()
     late: list[float] = []
-    plain = reign.Reign._send  # noqa: SLF001 - the instant of the confirmation
-
-    def send(self: Any, planned: Any, tick: Any) -> None:
-        plain(self, planned, tick)
-        late.append(time.time() - tick.instant / 1e6)
-
-    reign.Reign._send = send  # type: ignore[method-assign]  # noqa: SLF001
+    confirmed = _Confirmations(once, late)
     scheduler = OnceScheduler(app)
     try:
         began, took_over, settled = time.monotonic(), 0.0, False
@@ -75,10 +70,12 @@ def _measure(fleet: Fleet, ledger: str, entries: int, seconds: float) -> dict[st
             time.sleep(rest)
     finally:
         scheduler.close()
-        reign.Reign._send = plain  # type: ignore[method-assign]  # noqa: SLF001
+        confirmed.stop()
     late.sort()
+    store_name = "outbox" if confirmed.by_outbox else "claim, send, mark"
     return {
         "ledger": ledger,
+        "goes_out_by": store_name,
         "entries": entries,
         "ticks": len(late),
         "ticks_per_s": len(late) / seconds,
@@ -87,3 +84,31 @@ def _measure(fleet: Fleet, ledger: str, entries: int, seconds: float) -> dict[st
         "late_p99_ms": late[int(len(late) * 0.99)] * 1000,
         "late_max_ms": late[-1] * 1000,
     }
+
+
+class _Confirmations:
+    """Notes how late each tick is when the broker has confirmed its message, whichever way it went out."""
+
+    def __init__(self, once: EffectOnce, late: list[float]) -> None:
+        self._plain = reign.Reign._send  # noqa: SLF001 - the instant of the confirmation
+        self._dispatcher = once.dispatcher
+        self.by_outbox = False
+        plain, dispatch = self._plain, self._dispatcher.dispatch
+
+        def send(of: Any, planned: Any, tick: Any) -> None:
+            plain(of, planned, tick)
+            late.append(time.time() - tick.instant / 1e6)
+
+        def dispatched(stored: Any) -> None:
+            dispatch(stored)
+            now = time.time()
+            for each in stored:
+                self.by_outbox = True
+                instant = datetime.fromisoformat(json.loads(each.message.headers)["effectonce_tick"])
+                late.append(now - instant.timestamp())
+
+        reign.Reign._send = send  # type: ignore[method-assign]  # noqa: SLF001
+        self._dispatcher.dispatch = dispatched  # type: ignore[method-assign]
+
+    def stop(self) -> None:
+        reign.Reign._send = self._plain  # type: ignore[method-assign]  # noqa: SLF001

@@ -224,3 +224,41 @@ def test_columns_count_characters_and_not_bytes(project: Path) -> None:
 def test_a_broken_file_is_reported_and_the_others_are_checked(project: Path) -> None:
     (project / "broken.py").write_text("def broken(:\n")
     assert codes(".") == ["EO901", "EO102"]
+
+
+@pytest.mark.parametrize("place", ["tests/tasks.py", "shop/migrations/0001_start.py", "test_tasks.py", "conftest.py"])
+def test_tests_and_migrations_are_read_when_asked_for(project: Path, place: str) -> None:
+    (project / "tasks.py").unlink()
+    file = project / place
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(BAD)
+    assert codes(".") == []
+    assert codes(".", "--include-tests") == ["EO102"]
+    assert codes(place) == ["EO102"]
+    (project / "pyproject.toml").write_text("[tool.effectonce.check]\ninclude-tests = true\n")
+    assert codes(".") == ["EO102"]
+
+
+def test_a_switch_in_pyproject_is_true_or_false(project: Path) -> None:
+    (project / "pyproject.toml").write_text('[tool.effectonce.check]\ninclude-tests = "yes"\n')
+    done = run(".")
+    assert done.exit_code == 2
+    assert "include-tests must be true or false" in done.stderr
+
+
+def test_what_a_person_runs_by_hand_is_advice(project: Path) -> None:
+    sends = """
+from django.db import transaction
+from tasks import sync
+
+def handle(order):
+    with transaction.atomic():
+        order.save()
+        sync.delay(order.pk)
+"""
+    command = project / "shop" / "management" / "commands" / "resend.py"
+    command.parent.mkdir(parents=True)
+    command.write_text(sends)
+    (project / "views.py").write_text(sends)
+    severities = {Path(each["filename"]).name: each["severity"] for each in found(".", "--select", "EO501")}
+    assert severities == {"resend.py": "advice", "views.py": "error"}

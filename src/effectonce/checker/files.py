@@ -1,7 +1,12 @@
-"""Which files a run reads."""
+"""Which files a run reads.
+
+Tests send tasks as no program does, and migrations run once. So both are left out where a folder is walked; a file or a
+folder that is named itself is read.
+"""
 
 import os
 from collections.abc import Iterable, Iterator
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Final
 
@@ -28,6 +33,10 @@ NEVER: Final = {
     "build",
     ".eggs",
 }
+TESTS: Final = {"tests", "test", "migrations"}
+"""Folders that are left out unless they are asked for."""
+
+_TEST_FILES: Final = ("test_*.py", "*_test.py", "tests.py", "conftest.py")
 
 
 def collect(paths: Iterable[Path], options: Options) -> tuple[list[Path], list[Path]]:
@@ -55,9 +64,19 @@ def _files(path: Path, options: Options) -> Iterator[Path]:
         folders[:] = sorted(
             each
             for each in folders
-            if each not in NEVER and not options.excludes(here / each) and not (here / each / "pyvenv.cfg").exists()
+            if not _is_left_out(each, options)
+            and not options.excludes(here / each)
+            and not (here / each / "pyvenv.cfg").exists()
         )
         for name in sorted(names):
             file = here / name
-            if not options.excludes(file) and file.is_file():
+            if not _is_test(name, options) and not options.excludes(file) and file.is_file():
                 yield file
+
+
+def _is_left_out(folder: str, options: Options) -> bool:
+    return folder in NEVER or (folder in TESTS and not options.include_tests)
+
+
+def _is_test(file: str, options: Options) -> bool:
+    return not options.include_tests and any(fnmatch(file, pattern) for pattern in _TEST_FILES)

@@ -22,8 +22,8 @@ class _Unknown(Enum):
 
 UNKNOWN: Final = _Unknown.UNKNOWN
 Unknown = Literal[_Unknown.UNKNOWN]
-Lookup = Callable[[ast.expr], ast.expr | None]
-"""The expression that a name or attribute stands for, or None."""
+Lookup = Callable[[ast.expr], "tuple[ast.expr, Numbers] | None"]
+"""The expression that a name or attribute stands for, with the numbers of the place where it is written; or None."""
 Name = Callable[[ast.expr], str]
 """The dotted name of an expression."""
 
@@ -64,7 +64,9 @@ class Numbers:
                 return value
             case ast.Name() | ast.Attribute():
                 meaning = self._lookup(node)
-                return UNKNOWN if meaning is None or meaning is node else self.value(meaning, depth + 1)
+                if meaning is None or meaning[0] is node:
+                    return UNKNOWN
+                return meaning[1].value(meaning[0], depth + 1)
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 number = self.value(operand, depth + 1)
                 return -number if _is_number(number) else UNKNOWN

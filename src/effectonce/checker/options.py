@@ -14,7 +14,7 @@ from typing import Any, Final
 
 ALL: Final = "ALL"
 _LISTS: Final = {"select", "extend-select", "ignore", "exclude"}
-_KEYS: Final = {*_LISTS, "per-file-ignores", "baseline", "output-format"}
+_KEYS: Final = {*_LISTS, "include-tests", "per-file-ignores", "baseline", "output-format"}
 
 
 class OptionsInvalid(Exception):
@@ -29,6 +29,7 @@ class Options:
     select: tuple[str, ...] = (ALL,)
     ignore: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
+    include_tests: bool = False
     per_file_ignores: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     baseline: Path | None = None
     output_format: str = "text"
@@ -111,6 +112,7 @@ def _options(table: dict[str, Any], file: Path) -> Options:
         select=(*lists.get("select", (ALL,)), *lists.get("extend-select", ())),
         ignore=lists.get("ignore", ()),
         exclude=lists.get("exclude", ()),
+        include_tests=_switch(table.get("include-tests", False), "include-tests", file),
         per_file_ignores={pattern: _strings(codes, pattern, file) for pattern, codes in ignores.items()},
         output_format=_string(table.get("output-format", "text"), "output-format", file),
     )
@@ -122,6 +124,13 @@ def _options(table: dict[str, Any], file: Path) -> Options:
 def _string(value: Any, key: str, file: Path) -> str:
     if not isinstance(value, str):
         reason = f"{file}: {key} must be a text"
+        raise OptionsInvalid(reason)
+    return value
+
+
+def _switch(value: Any, key: str, file: Path) -> bool:
+    if not isinstance(value, bool):
+        reason = f"{file}: {key} must be true or false"
         raise OptionsInvalid(reason)
     return value
 

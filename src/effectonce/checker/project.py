@@ -232,28 +232,32 @@ class Project:
 
     def value(self, node: ast.expr | None, place: Module | Function) -> Any:
         """What *node* is worth in *place*; UNKNOWN where that cannot be told."""
+        return self._numbers(place).value(node) if node is not None else UNKNOWN
+
+    def _numbers(self, place: Module | Function) -> Numbers:
         module = place.module if isinstance(place, Function) else place
         scope = module.scope
 
         def name(each: ast.expr) -> str:
             return dotted(each, scope)
 
-        def lookup(each: ast.expr) -> ast.expr | None:
+        def lookup(each: ast.expr) -> tuple[ast.expr, Numbers] | None:
             if isinstance(each, ast.Name):
                 if isinstance(place, Function) and each.id in place.assigned:
                     values = place.assigned[each.id]
-                    return values[0] if len(values) == 1 else None
+                    return (values[0], numbers) if len(values) == 1 else None
                 if each.id in module.constants:
-                    return module.constants[each.id]
-            return self._constant_elsewhere(name(each))
+                    return module.constants[each.id], numbers
+            found = self._constant_elsewhere(name(each))
+            return (found[1], self._numbers(found[0])) if found is not None else None
 
-        return Numbers(lookup, name).value(node) if node is not None else UNKNOWN
+        numbers = Numbers(lookup, name)
+        return numbers
 
-    def _constant_elsewhere(self, name: str) -> ast.expr | None:
+    def _constant_elsewhere(self, name: str) -> tuple[Module, ast.expr] | None:
         if name.startswith("django.conf.settings."):
             return self.django_setting(last(name))
-        found = self.constant(name)
-        return found[1] if found is not None else None
+        return self.constant(name)
 
     @cached_property
     def settings_modules(self) -> list[Module]:
@@ -265,9 +269,9 @@ class Project:
         ]
         return [module for name in paths if (module := self._load(name)) is not None]
 
-    def django_setting(self, name: str) -> ast.expr | None:
-        """What the project's settings modules assign to *name*, if they agree on one place."""
-        values = [module.constants[name] for module in self.settings_modules if name in module.constants]
+    def django_setting(self, name: str) -> tuple[Module, ast.expr] | None:
+        """What the project's settings modules assign to *name*, and where, if they agree on one place."""
+        values = [(module, module.constants[name]) for module in self.settings_modules if name in module.constants]
         return values[0] if len(values) == 1 else None
 
     def files_broken(self) -> Iterator[Found]:

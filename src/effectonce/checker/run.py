@@ -4,11 +4,12 @@ import gc
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from effectonce.checker.files import collect
-from effectonce.checker.findings import Finding, Found
+from effectonce.checker.findings import Finding, Found, Severity
 from effectonce.checker.options import Options, check_codes
 from effectonce.checker.rule import Rule
 from effectonce.checker.rules import all_rules
@@ -38,8 +39,16 @@ def survey_findings(survey: Survey, rules: Sequence[Rule], options: Options) -> 
             source = survey.source(found.path)
             if options.covers_in(rule.code, found.path) and not _is_silenced(rule, found, source):
                 line = source.line(found.span.row) if source is not None else ""
-                out.setdefault((rule.code, found.path, found.span.row, found.span.column), rule.finding(found, line))
+                finding = rule.finding(found, line)
+                if _is_by_hand(found.path):
+                    finding = replace(finding, severity=Severity.ADVICE)
+                out.setdefault((rule.code, found.path, found.span.row, found.span.column), finding)
     return sorted(out.values(), key=lambda finding: finding.order)
+
+
+def _is_by_hand(path: Path) -> bool:
+    """Tell whether a person runs it and sees what comes of it: a command of Django's `manage.py`."""
+    return path.parts[-3:-1] == ("management", "commands")
 
 
 def _is_silenced(rule: Rule, found: Found, source: Source | None) -> bool:

@@ -40,6 +40,7 @@ class Codes(click.ParamType[tuple[str, ...]]):
 @click.option("--extend-select", type=Codes(), multiple=True, metavar="CODES", help="These rules too.")
 @click.option("--ignore", type=Codes(), multiple=True, metavar="CODES", help="Not these rules.")
 @click.option("--exclude", multiple=True, metavar="PATTERN", help="Leave out these files and folders.")
+@click.option("--include-tests", is_flag=True, help="Read tests and migrations too.")
 @click.option(
     "--per-file-ignores", multiple=True, metavar="PATTERN:CODE", help="Ignore a rule in files, such as 'tests/*:EO5'."
 )
@@ -108,6 +109,7 @@ def _options(paths: Sequence[Path], given: dict[str, Any]) -> Options:
         select=(*(select or options.select), *more),
         ignore=(*options.ignore, *ignore) if not select else tuple(ignore),
         exclude=(*options.exclude, *given["exclude"]),
+        include_tests=options.include_tests or given["include_tests"],
         per_file_ignores=ignores,
         baseline=given["baseline_file"] or options.baseline,
         output_format=given["output_format"] or options.output_format,

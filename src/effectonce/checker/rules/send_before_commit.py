@@ -1,7 +1,9 @@
 """EO501: a task that is sent inside a transaction runs before the rows are there, or without them."""
 
 import ast
+import re
 from collections.abc import Iterator
+from typing import Final
 
 from effectonce.checker.findings import Family, Found, Severity
 from effectonce.checker.module import Function
@@ -10,6 +12,8 @@ from effectonce.checker.sends import Send, is_after_commit
 from effectonce.checker.survey import Survey
 from effectonce.checker.transactions import atomic_frame, exclusive, writes_before
 from effectonce.checker.walk import Kind, Step
+
+_WORD: Final = re.compile(r"\w+")
 
 
 def check(survey: Survey) -> Iterator[Found]:
@@ -21,9 +25,12 @@ def check(survey: Survey) -> Iterator[Found]:
             if message is not None:
                 yield function.found(send.step.call, message)
     senders = {function.name: sends for function, sends in survey.senders}
-    for module in survey.project.modules:
-        for function in module.functions.values() if "atomic" in module.source.text else ():
-            yield from _further(function, senders, survey)
+    words = {function.node.name for function, _ in survey.senders}
+    for module in survey.project.loaded:
+        text = module.source.text
+        if "atomic" in text and not words.isdisjoint(_WORD.findall(text)):
+            for function in module.functions.values():
+                yield from _further(function, senders, survey)
 
 
 def _wrong(send: Send, function: Function, early: set[int]) -> str | None:

@@ -3,7 +3,9 @@
 import ast
 from collections.abc import Iterator
 
+from effectonce.checker.effects import effects_of
 from effectonce.checker.findings import Family, Found, Severity
+from effectonce.checker.guards import has_guard
 from effectonce.checker.rule import Rule
 from effectonce.checker.survey import Survey
 from effectonce.checker.tasks import Task
@@ -21,7 +23,7 @@ def check(survey: Survey) -> Iterator[Found]:
 
 
 def _wrong(task: Task, survey: Survey) -> Iterator[tuple[str, bool]]:
-    if any(name.startswith("effectonce.") for name in task.base_names):
+    if any(name.startswith("effectonce.") for name in task.base_names) or _is_mended(task):
         return
     if any(name.endswith("celery_singleton.Singleton") for name in task.base_names):
         if task.retries:
@@ -36,6 +38,33 @@ def _wrong(task: Task, survey: Survey) -> Iterator[tuple[str, bool]]:
             "celery-once keeps the lock of a killed worker for an hour without a timeout, and refuses every send",
             True,
         )
+
+    if any(name.endswith("QueueOnce") for name in task.base_names) and _frees_early(task):
+        effect = next((effect for function in survey.bodies(task) for _, effect in effects_of(function)), None)
+        if effect is not None and not any(has_guard(each, by_locks=False) for each in survey.bodies(task)):
+            yield (
+                f"with unlock_before_run a second message runs beside the first, and the task {effect.value} in both",
+                False,
+            )
+
+
+def _is_mended(task: Task) -> bool:
+    """Tell whether a class of the project between the task and the library has its own way with sends or retries."""
+    return any({"apply_async", "on_retry", "delay"} & base.methods.keys() for base in task.bases)
+
+
+def _frees_early(task: Task) -> bool:
+    found = task.expression("once")
+    if found is None or not isinstance(found[1], ast.Dict):
+        return False
+    pairs = zip(found[1].keys, found[1].values, strict=True)
+    return any(
+        isinstance(key, ast.Constant)
+        and key.value == "unlock_before_run"
+        and isinstance(value, ast.Constant)
+        and value.value is True
+        for key, value in pairs
+    )
 
 
 def _has_timeout(task: Task, survey: Survey) -> bool:

@@ -159,7 +159,9 @@ class SqlSchedule(ShortTransactions):
     def mark_ticks(self, ticks: Sequence[Tick]) -> None:
         """See `ports.TickStore.mark_ticks`."""
         values = [{"entry": tick.entry, "instant": tick.instant} for tick in ticks]
-        self._by_itself(lambda connection: [connection.execute(self._schedule.mark, each).rowcount for each in values])
+        if values:
+            # All at once, which PostgreSQL's driver sends as one message, and the server commits as one.
+            self._by_itself(lambda connection: connection.execute(self._schedule.mark, values))
 
     def _by_itself(self, step: Callable[[Connection], T]) -> T:
         """Run *step*, each of its statements a transaction of its own where there is a server."""
