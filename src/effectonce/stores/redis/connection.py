@@ -11,8 +11,11 @@ import redis
 from redis.backoff import NoBackoff
 from redis.connection import ConnectionPool, SSLConnection, UnixDomainSocketConnection
 from redis.retry import Retry
+from redis.sentinel import Sentinel
 
 from effectonce.errors import SettingsInvalid
+from effectonce.stores.redis.addresses import Address, read_address
+from effectonce.stores.redis.replicas import Replicas, split_wait
 
 PATIENCE: Final = 5.0
 """Seconds to wait for a connection, and for an answer."""
@@ -20,6 +23,10 @@ PATIENCE: Final = 5.0
 _UNREADABLE: Final = (
     "effectonce_ledger: this Redis URL cannot be read; write redis://[user:password@]host[:port][/number], "
     "special characters percent-encoded, and options as redis-py names them"
+)
+_UNREADABLE_MANY: Final = (
+    "effectonce_ledger: this Redis URL cannot be read; write redis+sentinel://[user:password@]host:port,host:port/service"
+    "/number or redis+cluster://[user:password@]host:port,host:port, special characters percent-encoded"
 )
 _SCHEMES: Final = {"valkey": "redis", "valkeys": "rediss"}
 
@@ -38,6 +45,43 @@ def open_client(source: str | redis.Redis) -> redis.Redis:
         )
         raise SettingsInvalid(faults=[fault])
     return source
+
+
+def split_replicas(source: str | redis.Redis) -> tuple[Any, Replicas | None]:
+    """Take ``wait`` and ``wait_ms`` out of a URL; raises SettingsInvalid."""
+    if not isinstance(source, str):
+        return source, None
+    try:
+        return split_wait(source)
+    except ValueError:
+        raise SettingsInvalid(faults=["effectonce_ledger: wait and wait_ms are whole numbers of at least 1"]) from None
+
+
+def address_of(source: Any) -> Address | None:
+    """The address that a URL of Sentinels or of a Cluster names, None for anything else; raises SettingsInvalid."""
+    if not isinstance(source, str):
+        return None
+    try:
+        return read_address(source)
+    except ValueError:
+        raise SettingsInvalid(faults=[_UNREADABLE_MANY]) from None  # the error itself may quote the password
+
+
+def options_of(address: Address) -> dict[str, Any]:
+    """Options of each connection: ours, and those of the URL before them."""
+    return {"socket_timeout": PATIENCE, "socket_connect_timeout": PATIENCE, **address.options}
+
+
+def sentinel_client(address: Address) -> redis.Redis:
+    """A client of the master that Sentinels name; connects to nothing yet. It asks them again after a fail-over."""
+    options = options_of(address)
+    patience = {name: options[name] for name in ("socket_timeout", "socket_connect_timeout")}
+    sentinel = Sentinel(address.hosts, sentinel_kwargs=patience)
+    retry = Retry(NoBackoff(), 1, supported_errors=(redis.ConnectionError,))
+    client: redis.Redis = sentinel.master_for(
+        address.service, db=address.number, ssl=address.tls, retry=retry, **options
+    )
+    return client
 
 
 def public_name(client: redis.Redis) -> str:

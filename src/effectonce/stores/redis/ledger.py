@@ -8,16 +8,26 @@ from typing import Any, Final
 
 import redis
 from redis.commands.core import Script
+from redis.exceptions import RedisClusterException
 
 from effectonce import crashpoints
 from effectonce.domain.claims import Claim, Entry, Granted, Outcome, Refused, State
 from effectonce.domain.following import Following
 from effectonce.domain.steps import End, Step
-from effectonce.errors import LedgerUnavailable
+from effectonce.errors import LedgerUnavailable, SettingsInvalid
 from effectonce.ports import Pruned, Renewal
 from effectonce.stores.redis import layout
-from effectonce.stores.redis.connection import open_client, public_name
+from effectonce.stores.redis.addresses import CLUSTER
+from effectonce.stores.redis.connection import (
+    address_of,
+    open_client,
+    options_of,
+    public_name,
+    sentinel_client,
+    split_replicas,
+)
 from effectonce.stores.redis.layout import Keys
+from effectonce.stores.redis.replicas import Replicas
 from effectonce.stores.redis.schedule import RedisSchedule
 from effectonce.stores.redis.scripts import Scripts
 from effectonce.stores.redis.sightings import RedisSightings
@@ -33,11 +43,12 @@ class RedisLedger(RedisSightings):
     over to a replica that lags, forgets entries, and what it forgot runs again.
     """
 
-    def __init__(self, client: redis.Redis, *, prefix: str, name: str) -> None:
+    def __init__(self, client: Any, *, prefix: str, name: str, replicas: Replicas | None = None) -> None:
         self._client = client
         self._keys = Keys(prefix)
         self._scripts = Scripts(client)
         self._name = name
+        self._replicas = replicas
         self._schedule: RedisSchedule | None = None
 
     @classmethod
@@ -45,10 +56,21 @@ class RedisLedger(RedisSightings):
         """Make a ledger of a URL or a client; connects to nothing yet.
 
         URLs: ``redis://``, ``rediss://``, ``unix://``, ``valkey://``, ``valkeys://``, with redis-py's options in the
-        query. Raises SettingsInvalid.
+        query; ``redis+sentinel://`` and ``redis+cluster://`` (see `addresses`); and ``wait=`` (see `replicas`).
+        Raises SettingsInvalid.
         """
-        client = open_client(source)
-        return cls(client, prefix=prefix, name=public_name(client))
+        url, replicas = split_replicas(source)
+        address = address_of(url)
+        if address is not None and address.kind == CLUSTER:
+            from effectonce.stores.redis.cluster import LazyCluster, RedisClusterLedger  # noqa: PLC0415 - it builds on us
+
+            if replicas is not None:
+                raise SettingsInvalid(faults=["effectonce_ledger: wait= is not for a Cluster"])
+            return RedisClusterLedger(LazyCluster(address, options_of(address)), prefix=prefix, name=address.public)
+        if address is not None:
+            return cls(sentinel_client(address), prefix=prefix, name=address.public, replicas=replicas)
+        client = open_client(url)
+        return cls(client, prefix=prefix, name=public_name(client), replicas=replicas)
 
     @property
     def name(self) -> str:
@@ -256,12 +278,15 @@ class RedisLedger(RedisSightings):
         self._client.close()
 
     def _run(self, script: Script, keys: Iterable[str], arguments: Iterable[Any]) -> Any:
-        return self._asked(lambda: script(keys=list(keys), args=list(arguments)))
+        names, values, replicas = list(keys), list(arguments), self._replicas
+        if replicas is None or script in self._scripts.reading:
+            return self._asked(lambda: script(keys=names, args=values))
+        return self._asked(lambda: replicas.run(self._client, script, names, values))
 
     def _asked(self, question: Callable[[], Any]) -> Any:
         try:
             return question()
-        except (redis.RedisError, OSError) as error:
+        except (redis.RedisError, RedisClusterException, OSError) as error:
             raise LedgerUnavailable(ledger=self._name, reason=str(error) or type(error).__name__) from error
 
     def _read(self, digests: Sequence[bytes]) -> list[Entry]:

@@ -19,6 +19,7 @@ from typing import Any, Final
 
 import redis
 from redis.commands.core import Script
+from redis.exceptions import RedisClusterException
 
 from effectonce.domain.terms import Seat, Term
 from effectonce.domain.ticks import Claimed, Recorded, Tick, TickClaim, TickState
@@ -36,7 +37,7 @@ RECENT: Final = 500
 class RedisSchedule:
     """A `ports.ScheduleStore` in one Redis or Valkey server."""
 
-    def __init__(self, client: redis.Redis, *, prefix: str, name: str) -> None:
+    def __init__(self, client: Any, *, prefix: str, name: str) -> None:
         self._client = client
         self._prefix = prefix
         self._name = name
@@ -121,7 +122,7 @@ class RedisSchedule:
     def _asked(self, question: Callable[[], Any]) -> Any:
         try:
             return question()
-        except (redis.RedisError, OSError) as error:
+        except (redis.RedisError, RedisClusterException, OSError) as error:
             raise LedgerUnavailable(ledger=self._name, reason=str(error) or type(error).__name__) from error
 
 

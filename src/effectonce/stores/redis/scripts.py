@@ -1,8 +1,8 @@
 """The Lua scripts as a client runs them: by digest, sent in full only to a server that does not know them yet."""
 
 from importlib.resources import files
+from typing import Any
 
-import redis
 from redis.commands.core import Script
 
 _FOLDER = files(__package__)
@@ -12,9 +12,10 @@ _PRELUDE = "entry"
 class Scripts:
     """Each script of this folder, registered at one client; its file says its KEYS, ARGV and answers."""
 
-    def __init__(self, client: redis.Redis) -> None:
+    def __init__(self, client: Any) -> None:
         def script(name: str) -> Script:
-            return client.register_script(_source(_PRELUDE) + _source(name))
+            made: Script = client.register_script(_source(_PRELUDE) + _source(name))
+            return made
 
         self.claim = script("claim")
         self.complete = script("complete")
@@ -39,14 +40,16 @@ class Scripts:
         self.redact = script("redact")
         self.see = script("see")
         self.probe = script("probe")
+        self.reading = frozenset({self.read, self.due, self.steps, self.probe})
 
 
 class BeatScripts:
     """The scripts of terms and ticks."""
 
-    def __init__(self, client: redis.Redis) -> None:
+    def __init__(self, client: Any) -> None:
         def script(name: str) -> Script:
-            return client.register_script(_source("term") + _source(name))
+            made: Script = client.register_script(_source("term") + _source(name))
+            return made
 
         self.win = script("term_win")
         self.renew = script("term_renew")
