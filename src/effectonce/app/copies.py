@@ -19,6 +19,7 @@ from kombu.serialization import dumps, loads, prepare_accept_content, registry
 
 from effectonce import crashpoints
 from effectonce.app import requests
+from effectonce.app.broadcasts import to_one_worker
 from effectonce.app.sending import sending_now
 
 _LEAKED: Final = (
@@ -141,6 +142,7 @@ def send_held(confirmed: Confirmed, app: Any, message: bytes) -> None:
 def _send_again(confirmed: Confirmed, task: Any, request: Any, *, countdown: float, changed: dict[str, Any]) -> None:
     args, kwargs, options = _message(task, request)
     options["headers"] = {**options.get("headers", {}), **changed}
+    options = to_one_worker(task.app, options)
     with sending_now(task.app.effectonce), confirmed.acquire() as producer:
         task.app.send_task(
             task.name,
