@@ -99,8 +99,7 @@ def test_on_rabbitmq_it_goes_to_this_workers_own_queue(newsrooms: Callable[..., 
     with Connection(amqp_url) as keeper:
         channel = keeper.channel()
         for queue in (room.own, room.others):
-            queue = Queue(queue.name, queue.exchange, auto_delete=False)  # noqa: PLW2901 - kept while nobody consumes
-            queue(channel).declare()
+            Queue(queue.name, queue.exchange, auto_delete=False)(channel).declare()  # kept while nobody consumes
         room.own.auto_delete = room.others.auto_delete = False
         request = room.deliver()
         assert len(room.taken(room.others)) == 1
