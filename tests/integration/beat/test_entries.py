@@ -148,7 +148,7 @@ def test_entries_appear_change_and_vanish_while_beat_runs(ticked: Ticked) -> Non
     changed = [datetime.fromisoformat(each).timestamp() for each in ticked.instants("late")[before:]]
     assert all(each % 2 == 0 for each in changed[1:])
     del inner.schedule["late"]
-    ticked.scheduler.tick()
+    ticked.during(0.6)
     gone, steady = len(ticked.sent("late")), len(ticked.sent("steady"))
     ticked.until(lambda: len(ticked.sent("steady")) >= steady + 2)
     assert len(ticked.sent("late")) == gone

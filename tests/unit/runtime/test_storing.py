@@ -213,3 +213,31 @@ def test_more_than_a_batch_goes_out_in_one_pass(stage: Stage) -> None:
     leader.play(entries, stage.at(1))
     leader.play(entries, stage.at(10))
     assert len(stage.departed) == len(set(stage.departed)) == len(entries)
+
+
+class Counting(Store):
+    """Counts how often it is asked."""
+
+    asked = 0
+
+    def claim_ticks(self, term: Term, claims: Sequence[TickClaim]) -> Sequence[Claimed]:
+        self.asked += 1
+        return super().claim_ticks(term, claims)
+
+    def mark_ticks(self, ticks: Sequence[Tick]) -> None:
+        self.asked += 1
+        super().mark_ticks(ticks)
+
+
+def test_of_ten_thousand_entries_only_those_that_are_due_cost_a_round_trip(stage: Stage) -> None:
+    """The lateness that comes of it is measured in ``bench/beat.py``."""
+    stage.store = Counting("memory://many", stage.time)
+    entries = [stage.entry(f"e{number}") for number in range(10_000)]
+    leader = stage.reign()
+    leader.play(entries, stage.at(1))
+    stage.store.asked = 0
+    leader.play(entries[: 2 * BATCH], stage.at(10))
+    assert len(stage.departed) == 2 * BATCH
+    assert stage.store.asked == 4
+    leader.play([], stage.at(11))
+    assert stage.store.asked == 4

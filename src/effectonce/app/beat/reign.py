@@ -26,6 +26,10 @@ from effectonce.runtime.storing import StoringConductor
 _RETRY: Final = 0.5
 """Seconds until what the broker did not take is tried again."""
 
+_LOOK: Final = 0.5
+"""Seconds for which a look at the whole schedule is good: with many entries, or a database behind them, it costs more
+than the ticks."""
+
 
 def wall_clock() -> Instant:
     """This machine's time."""
@@ -45,6 +49,8 @@ class Reign:
         self._agenda = Agenda()
         self._conductor = self._conducting(store)
         self._unsent_since: float | None = None
+        self._looked_at: float | None = None
+        self._has_skipped_look = False
 
     def _conducting(self, store: TickStore) -> Conductor:
         """Ticks and their messages commit together where terms, ticks and the outbox are in one database."""
@@ -91,6 +97,10 @@ class Reign:
         return time.monotonic() - self._unsent_since
 
     def _look(self) -> None:
+        self._has_skipped_look = self._seconds_until_look() > 0
+        if self._has_skipped_look:
+            return
+        self._looked_at = time.monotonic()
         new, gone = self.book.changed()
         now = wall_clock()
         for name in new:
@@ -111,9 +121,14 @@ class Reign:
                     self._conductor.forget(name)
         return found
 
+    def _seconds_until_look(self) -> float:
+        return 0.0 if self._looked_at is None else self._looked_at + _LOOK - time.monotonic()
+
     def _rest(self) -> float:
         first = self._agenda.first()
         rest = self.book.max_interval
+        if self._has_skipped_look:
+            rest = min(rest, max(self._seconds_until_look(), 0.0))
         if first is not None:
             rest = min(rest, max((first - wall_clock()) / SECOND, 0.0))
         return min(rest, _RETRY) if self._conductor.has_unsent else rest
