@@ -1,8 +1,8 @@
 """How long nothing is sent when something happens to beat: kill -9, SIGSTOP, a rolling deploy, a restart of a server.
 
 Real beats, a real ledger and a real broker, as in the tests of the judge, which also says whether a tick was missed or
-sent under two ids meanwhile. A gap is the time from the blow to the first tick that goes out after another beat leads; it
-holds up to one interval of the schedule.
+sent under two ids meanwhile. A gap is the time from the blow to the first tick that goes out after another beat leads;
+it holds up to one interval of the schedule.
 """
 
 import argparse
