@@ -34,6 +34,7 @@ def main(options: list[str]) -> None:
             for _ in range(asked.times):
                 for blow in stand.blows.values():
                     blow()
+            stand.settle("report")
             verdict = judge(place, "report", EVERY)
     finally:
         fleet.close()

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from effectonce.ports import is_transactional
 from tests.integration.beat.harness import Beat, Place
 
 
@@ -98,6 +99,15 @@ class Stand:
         with self._measured("broker restart"):
             self.place.broker.restart()
             self.place.leader(*self.beats)
+
+    def settle(self, entry: str) -> None:
+        """Wait until what the dead have left in an outbox is sent too, and end all beats."""
+        self.place.wait_sent(2, entry=entry)
+        if is_transactional(self.place.ledger):
+            outbox = self.place.ledger.outbox
+            self.place.wait(lambda: outbox.depth().ready == 0, "what the dead have left is sent")
+        for beat in self.beats:
+            beat.stop()
 
     @property
     def blows(self) -> dict[str, Callable[[], None]]:

@@ -34,10 +34,7 @@ def place(fleet: Fleet, redis_server: Redis, postgresql_server: PostgreSQL) -> I
 def assert_judged(stand: Stand, *, deaths: int) -> None:
     """A sender that dies between sending and striking off may send once more, with the same id; nothing else may."""
     place = stand.place
-    place.wait_sent(2, entry="report")
-    place.wait(lambda: place.ledger.outbox.depth().ready == 0, "what the dead have left is sent")
-    for beat in stand.beats:
-        beat.stop()
+    stand.settle("report")
     for entry, every in (("report", EVERY), ("rare", 3.0)):
         verdict = judge(place, entry, every)
         assert verdict.missing == [], place.logs()[-6000:]
