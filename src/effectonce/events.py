@@ -50,7 +50,10 @@ class Name(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """One past fact about one effect; *facts* are plain values without secrets; *digest* is its key's, if any."""
+    """One past fact about one effect; *facts* are plain values without secrets.
+
+    *digest* is its key's, and *place* the name of the ledger that has its entry, where they are known.
+    """
 
     name: Name
     key: str = ""
@@ -60,6 +63,7 @@ class Event:
     fence: int = 0
     digest: bytes = b""
     scope: str = ""
+    place: str = ""
     facts: Mapping[str, Any] = field(default_factory=dict)
 
 

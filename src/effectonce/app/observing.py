@@ -32,7 +32,7 @@ class Observing:
     def __init__(self, once: "EffectOnce", *, records: bool) -> None:
         settings = once.settings
         self._app = once.app
-        self._historian = Historian(lambda: _history(once)) if records and settings.history_rows else None
+        self._historian = Historian(lambda place: _history(once, place)) if records and settings.history_rows else None
         self._others: list[Callable[[Event], None]] = []
         self._log = log_ordinary_too if settings.log_ordinary else log
         if self._historian is not None:
@@ -64,6 +64,10 @@ class Observing:
             self._historian.stop()
 
 
-def _history(once: "EffectOnce") -> HistoryStore | None:
-    found: Any = next((store for store in once.stores if history_of(store) is not None), None)
-    return None if found is None else history_of(found)
+def _history(once: "EffectOnce", place: str) -> HistoryStore | None:
+    """The history beside the entry; of what is no effect's, that of the first ledger which has one."""
+    keeping = [store for store in once.stores if history_of(store) is not None]
+    here: Any = next((store for store in keeping if store.name == place), None)
+    if here is None and not place:
+        here = next(iter(keeping), None)
+    return None if here is None else history_of(here)

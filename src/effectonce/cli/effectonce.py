@@ -1,7 +1,4 @@
-"""The program `effectonce`: what needs no app of yours.
-
-Commands on an app are Celery's: ``celery -A proj once --help``.
-"""
+"""The program `effectonce`: what needs no app of yours, and with ``-A proj`` the commands on an app too."""
 
 import signal
 import sys
@@ -14,6 +11,7 @@ import click
 
 from effectonce import __version__
 from effectonce.cli.check import check
+from effectonce.cli.on_app import Program, open_app
 
 FEWEST_ORDERS: Final = 4
 STOPPED: Final = 128
@@ -27,21 +25,15 @@ class Stopped(BaseException):
         self.number = number
 
 
-def _refuse_app(_context: click.Context, _option: click.Parameter, app: str | None) -> None:
-    if app is not None:
-        message = f"commands on an app are Celery's in this version: celery -A {app} once --help"
-        raise click.UsageError(message)
-
-
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Program, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="effectonce")
-@click.option("-A", "--app", hidden=True, is_eager=True, expose_value=False, callback=_refuse_app)
+@click.option("-A", "--app", expose_value=False, callback=open_app, help="The Celery app, as celery -A names it.")
 def main() -> None:
     """See that a Celery task takes effect once, though its message arrives more than once.
 
     Begin with `effectonce demo`; it needs nothing but itself.
 
-    Commands on an app of yours are Celery's: `celery -A proj once --help`.
+    `effectonce -A proj ...` is the same as `celery -A proj once ...`.
     """
 
 

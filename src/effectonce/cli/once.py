@@ -25,7 +25,11 @@ RECENT: Final = 10_000
 @click.pass_context
 def once(context: click.Context) -> None:
     """Find the app's EffectOnce; without one there is nothing to command."""
-    app = context.obj.app
+    context.obj = extension_of(context.obj.app)
+
+
+def extension_of(app: Any) -> Any:
+    """The EffectOnce of an app whose tasks are loaded; a usage error where there is none."""
     extension = getattr(app, "effectonce", None)
     if extension is None:
         message = (
@@ -34,7 +38,7 @@ def once(context: click.Context) -> None:
         )
         raise click.UsageError(message)
     app.loader.import_default_modules()
-    context.obj = extension
+    return extension
 
 
 once.add_command(doctor)

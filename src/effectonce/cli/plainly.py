@@ -31,11 +31,19 @@ _ENDINGS: Final[Mapping[type[EffectOnceError], type[click.ClickException]]] = {
 }
 
 
+def _need_app(context: click.Context) -> None:
+    """``effectonce status`` without ``-A`` names no app."""
+    if context.obj is None:
+        message = f"name the app: effectonce -A proj {context.info_name}"
+        raise click.UsageError(message)
+
+
 def plain_errors(command: Callable[..., Any]) -> Callable[..., Any]:
     """Let an error of ours end a command with its own text and exit code, not with a traceback."""
 
     @wraps(command)
     def run(*args: Any, **kwargs: Any) -> Any:
+        _need_app(click.get_current_context())
         try:
             return command(*args, **kwargs)
         except EffectOnceError as error:

@@ -1,11 +1,15 @@
 """Entries as text for people. Results stay hidden: only their size is shown."""
 
+import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
 from effectonce.domain.claims import Entry, State
 from effectonce.domain.outbox import Depth, Stored
+
+_STYLES: Final = {"completed": "green", "poisoned": "bold red", "unknown": "bold red", "stuck": "red", "failed": "red"}
 
 _HEAD = ("state", "key", "since", "fence", "attempts", "deaths", "task id")
 
@@ -69,7 +73,30 @@ def table(entries: Sequence[Entry]) -> str:
 
 
 def aligned(rows: Sequence[tuple[str, ...]]) -> str:
-    """Rows as columns of one width."""
+    """A table in a terminal that has `rich`, plain columns elsewhere; the first row is the head."""
+    if sys.stdout.isatty():
+        with suppress(ImportError):
+            return _drawn(rows)
+    return _plain(rows)
+
+
+def _drawn(rows: Sequence[tuple[str, ...]]) -> str:
+    from rich import box  # noqa: PLC0415 - an extra
+    from rich.console import Console  # noqa: PLC0415 - an extra
+    from rich.table import Table  # noqa: PLC0415 - an extra
+    from rich.text import Text  # noqa: PLC0415 - an extra
+
+    table, console = Table(box=box.SIMPLE_HEAD), Console()
+    for title in rows[0]:
+        table.add_column(title, overflow="fold")
+    for row in rows[1:]:
+        table.add_row(*(Text(cell, style=_STYLES.get(cell, "")) for cell in row))
+    with console.capture() as shown:
+        console.print(table)
+    return shown.get().strip("\n")
+
+
+def _plain(rows: Sequence[tuple[str, ...]]) -> str:
     widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows

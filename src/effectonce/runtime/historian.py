@@ -43,16 +43,16 @@ COUNT_EVERY: Final = 10.0
 
 
 class Historian:
-    """Notes events of this process; safe from any thread. *store* gives the place, None where there is none."""
+    """Notes events of this process; safe from any thread. *store* gives a ledger's history by its name, or None."""
 
     def __init__(
-        self, store: Callable[[], HistoryStore | None], *, clock: Callable[[], float] = time.monotonic
+        self, store: Callable[[str], HistoryStore | None], *, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._store = store
         self._clock = clock
         self._changed = threading.Condition()
-        self._rows: OrderedDict[tuple[bytes, str, str, str, str], Happened] = OrderedDict()
-        self._counts: Counter[tuple[str, str]] = Counter()
+        self._rows: OrderedDict[tuple[str, bytes, str, str, str, str], Happened] = OrderedDict()
+        self._counts: dict[str, Counter[tuple[str, str]]] = {}
         self._counted_since = 0.0
         self._thread: threading.Thread | None = None
         self._stopped = self._is_broken = False
@@ -65,7 +65,7 @@ class Historian:
         with self._changed:
             if not self._counts:
                 self._counted_since = self._clock()
-            self._counts[event.name.value, cause] += _number(event)
+            self._counts.setdefault(event.place, Counter())[event.name.value, cause] += _number(event)
             is_row = bool(event.digest) and event.name not in ORDINARY
             if is_row:
                 self._add(event, cause)
@@ -74,7 +74,7 @@ class Historian:
                 self._changed.notify()
 
     def _add(self, event: Event, cause: str) -> None:
-        key = (event.digest, event.name.value, cause, event.task_id, str(event.facts.get("why", "")))
+        key = (event.place, event.digest, event.name.value, cause, event.task_id, str(event.facts.get("why", "")))
         known = self._rows.get(key)
         if known is not None:
             self._rows[key] = replace(known, times=known.times + 1)
@@ -101,17 +101,18 @@ class Historian:
         """Write what is noted, now; what cannot be written is dropped."""
         with self._changed:
             now = self._clock()
-            rows = [replace(row, ago=now - row.ago) for row in self._rows.values()]
-            self._rows = OrderedDict()
-            counts, self._counts = self._counts, Counter()
-        if not rows and not counts:
-            return
+            rows: dict[str, list[Happened]] = {}
+            for (place, *_), row in self._rows.items():
+                rows.setdefault(place, []).append(replace(row, ago=now - row.ago))
+            counts, self._counts, self._rows = self._counts, {}, OrderedDict()
+        for place, counted in counts.items():
+            self._write(place, rows.get(place, []), counted)
+
+    def _write(self, place: str, rows: list[Happened], counts: Counter[tuple[str, str]]) -> None:
         try:
-            store = self._store()
-            if store is None:
-                self._is_broken = True
-                return
-            store.record(rows, counts)
+            store = self._store(place)
+            if store is not None:
+                store.record(rows, counts)
         except SchemaMissing:
             self._is_broken = True
             logger.warning("this ledger has no tables for the history; `schema create` or `schema upgrade` makes them")

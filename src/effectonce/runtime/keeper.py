@@ -120,7 +120,9 @@ class Keeper:
         if still is not None:
             granted = held.granted
             attempt, fence, digest = granted.attempt.hex(), granted.fence, granted.digest
-            self._emit(Event(name=Name.LEASE_LOST, key=held.key, attempt=attempt, fence=fence, digest=digest))
+            place = self._store().name
+            event = Event(name=Name.LEASE_LOST, key=held.key, attempt=attempt, fence=fence, digest=digest, place=place)
+            self._emit(event)
 
 
 def _renewal(held: Held) -> Renewal:

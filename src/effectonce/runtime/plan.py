@@ -68,6 +68,7 @@ class Plan:
     steps: StepPlan = StepPlan()
     waits: bool = False
     scope: str = ""
+    place: str = ""
     clock: Callable[[], float] = time.monotonic
     sleep: Sleep = time.sleep
 
@@ -114,6 +115,7 @@ class Plan:
                 fence=fence,
                 digest=self.claim.digest,
                 scope=self.scope,
+                place=self.place,
                 facts=facts,
             )
         )

@@ -52,6 +52,7 @@ class Rescuer:
                     attempt=entry.attempt.hex(),
                     fence=entry.fence,
                     digest=entry.digest,
+                    place=store.name,
                     facts={"deaths": entry.deaths + 1},
                 )
             )

@@ -9,10 +9,11 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from effectonce.app.timeline import actions_for
 from effectonce.domain.steps import Done, Failed
 from effectonce.errors import EffectOnceError
 from effectonce.web.gate import COOKIE, LIFE
-from effectonce.web.pages import actions_for, entry_answer, not_found, seen_by
+from effectonce.web.pages import entry_answer, not_found, seen_by
 from effectonce.web.shown import desk_of, link_of, page
 
 _LARGEST: Final = 256 * 1024

@@ -11,6 +11,7 @@ from effectonce.app.doctor import Severity, examine
 from effectonce.app.entries import Seen
 from effectonce.app.exporter import text_of
 from effectonce.app.overview import TICKS, Overview, overview
+from effectonce.app.timeline import actions_for, timeline
 from effectonce.domain.claims import Entry, State
 from effectonce.domain.outbox import Stage
 from effectonce.domain.ticks import TickState
@@ -20,7 +21,6 @@ from effectonce.ports.history import Happened
 from effectonce.ports.surveys import Leaf
 from effectonce.web import charts
 from effectonce.web.shown import desk_of, page
-from effectonce.web.timeline import timeline
 
 ROWS: Final = 50
 LOOK: Final = 10_000
@@ -143,13 +143,6 @@ def entry_answer(
         result=result,
         held=[_message(each) for each in seen.waiting],
     )
-
-
-def actions_for(state: State) -> tuple[str, ...]:
-    """What a person can do with an effect in this state."""
-    if state in {State.UNKNOWN, State.POISONED}:
-        return ("settle", "rerun")
-    return ("reopen", "redact") if state in {State.COMPLETED, State.FAILED} else ()
 
 
 def _message(message: Any) -> str:

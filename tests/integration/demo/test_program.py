@@ -104,10 +104,3 @@ def test_the_program_teaches(monkeypatch: pytest.MonkeyPatch) -> None:
     nothing = said()
     assert nothing.exit_code == 2
     assert "Commands:" in nothing.output
-
-
-@pytest.mark.parametrize("words", [["-A", "proj"], ["-A", "proj", "status"], ["--app", "proj", "demo"]])
-def test_commands_on_an_app_are_refused_with_code_2_and_named(words: list[str]) -> None:
-    result = said(*words)
-    assert result.exit_code == 2
-    assert "celery -A proj once --help" in result.output

@@ -163,7 +163,7 @@ def test_a_process_holds_no_more_than_so_many_rows() -> None:
         def record(self, happened: Any, _counted: Any) -> None:
             told.append(len(happened))
 
-    historian = Historian(Counting)  # type: ignore[arg-type]
+    historian = Historian(lambda _place: Counting())  # type: ignore[arg-type,return-value]
     historian._start = lambda: None  # type: ignore[method-assign]
     for number in range(MOST * 2):
         historian.note(Event(name=Name.EFFECT_REPLAYED, digest=number.to_bytes(16)))

@@ -1,4 +1,4 @@
-"""The timeline of a key: what its ledger knows of it, in the order in which it happened."""
+"""The timeline of a key: what its ledger knows of it in the order in which it happened, and what can be done now."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -61,3 +61,10 @@ def _moments(seen: Seen, history: Sequence[Happened]) -> Iterator[Moment]:
     entry = seen.entry
     kind = "good" if entry.state is State.COMPLETED else "now"
     yield Moment(at=entry.since, kind=kind, title=f"now {entry.state.name.lower()}", facts={"fence": entry.fence})
+
+
+def actions_for(state: State) -> tuple[str, ...]:
+    """What a person can do with an effect in this state."""
+    if state in {State.UNKNOWN, State.POISONED}:
+        return ("settle", "rerun")
+    return ("reopen", "redact") if state in {State.COMPLETED, State.FAILED} else ()

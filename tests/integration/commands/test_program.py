@@ -1,0 +1,82 @@
+"""``effectonce -A proj`` is ``celery -A proj once``; completion, terminals and pipes."""
+
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from click.testing import CliRunner
+
+from effectonce.cli import tables
+from effectonce.cli.effectonce import main
+from effectonce.cli.on_app import COMMANDS
+from effectonce.cli.once import once
+from tests.integration.commands.conftest import Desk
+
+
+@pytest.fixture
+def named(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> Desk:
+    """An app that can be named with -A."""
+    module = ModuleType("shop_of_this_test")
+    module.app = desk.app  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "shop_of_this_test", module)
+    return desk
+
+
+def test_the_program_knows_every_command_on_an_app() -> None:
+    assert set(COMMANDS) == set(once.commands)
+
+
+def test_it_does_what_celerys_command_does(named: Desk) -> None:
+    from effectonce.domain.claims import State  # noqa: PLC0415 - beside its only use
+
+    named.effect(State.COMPLETED, "A-7")
+    said = CliRunner().invoke(main, ["-A", "shop_of_this_test", "list", "--json"])
+    assert (said.exit_code, said.output) == (0, named.type("list", "--json").output)
+
+
+@pytest.mark.parametrize("words", [["status"], ["-A", "no_such_module_here", "status"], ["-A", "os", "status"]])
+def test_without_an_app_it_refuses_with_2(words: list[str]) -> None:
+    said = CliRunner().invoke(main, words)
+    assert (said.exit_code, "-A" in said.output) == (2, True)
+
+
+def test_help_shows_both_kinds_and_loads_no_celery() -> None:
+    script = "import sys; from effectonce.cli.effectonce import main\ntry: main(['--help'])\nexcept SystemExit: pass\n"
+    script += "print('celery' in sys.modules)"
+    shown = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True).stdout
+    assert "doctor" in shown
+    assert "demo" in shown
+    assert shown.endswith("False\n")
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [("effectonce doc", "doctor"), ("effectonce -A proj list --state poi", "poisoned"), ("effectonce che", "check")],
+)
+def test_a_shell_completes_commands_options_and_values(typed: str, offered: str) -> None:
+    words = typed.split()
+    env = {
+        **os.environ,
+        "_EFFECTONCE_COMPLETE": "bash_complete",
+        "COMP_WORDS": typed,
+        "COMP_CWORD": str(len(words) - 1),
+    }
+    program = Path(sys.executable).with_name("effectonce")
+    shown = subprocess.run([program], check=False, capture_output=True, text=True, env=env).stdout
+    assert offered in [line.partition(",")[2] for line in shown.splitlines()]
+
+
+def test_a_terminal_gets_a_table_and_a_pipe_gets_plain_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [("state", "key"), ("completed", "pay:[red]A[/red]")]
+    assert tables.aligned(rows) == "state      key\ncompleted  pay:[red]A[/red]"
+    ours, theirs = pty.openpty()
+    with os.fdopen(theirs, "w") as terminal:
+        monkeypatch.setattr(sys, "stdout", terminal)
+        drawn = tables.aligned(rows)
+    os.close(ours)
+    assert "─" in drawn
+    assert "pay:[red]A[/red]" in drawn
