@@ -2,42 +2,38 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
-from effectonce.domain.series import text_of
+from effectonce.domain.series import SECOND, text_of
 from effectonce.domain.terms import Seat
 from effectonce.domain.ticks import Recorded, TickState
 
+GONE: Final = 60.0
+"""Seconds by which a tick may be late under a leader; what is later is of an entry that is gone."""
 
-def facts(seats: Sequence[Seat], recent: Sequence[Recorded], *, limit: int) -> dict[str, Any]:
-    """Who leads, and what comes next, came last, and was missed."""
+
+def facts(
+    seats: Sequence[Seat], recent: Sequence[Recorded], coming: Sequence[Recorded], *, limit: int, now: float
+) -> dict[str, Any]:
+    """Who leads, and what comes next, came last, and was missed; *now* is epoch seconds."""
+    led = {seat.name for seat in seats if seat.is_held}
+    due = [row for row in coming if row.tick.group not in led or (row.following or 0) > (now - GONE) * SECOND]
     return {
         "terms": [_seat(seat) for seat in seats],
-        "next": [_next(row) for row in _coming(recent)[:limit]],
+        "next": [_next(row) for row in due[:limit]],
         "last": [_tick(row) for row in recent if row.state is not TickState.SEEN][:limit],
         "missed": [_tick(row) for row in recent if row.missed][:limit],
     }
 
 
-def page(seats: Sequence[Seat], recent: Sequence[Recorded], *, limit: int) -> str:
+def page(told: dict[str, Any]) -> str:
     """The same, as lines."""
-    told = facts(seats, recent, limit=limit)
     lines = [_line(seat) for seat in told["terms"]] or ["no beat has led yet: celery -A proj beat -S once"]
     for title, of in (("next", "next"), ("last", "last"), ("missed", "missed")):
         rows = told[of]
         lines += ["", title if rows else f"{title}: none"]
         lines += [f"  {row['instant']}  {row['entry']}{_more(row)}" for row in rows]
     return "\n".join(lines)
-
-
-def _coming(recent: Sequence[Recorded]) -> list[Recorded]:
-    """The last tick of each entry, by the instant that follows it."""
-    last: dict[tuple[str, str], Recorded] = {}
-    for row in recent:
-        key = (row.tick.group, row.tick.name)
-        if key not in last or row.tick.instant > last[key].tick.instant:
-            last[key] = row
-    return sorted((row for row in last.values() if row.following is not None), key=lambda row: row.following or 0)
 
 
 def _seat(seat: Seat) -> dict[str, Any]:

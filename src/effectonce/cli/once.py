@@ -1,6 +1,7 @@
 """``celery -A proj once``: look at the ledger of a project and create its tables."""
 
 import json
+import time
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -18,7 +19,7 @@ from effectonce.domain.claims import Entry, State
 from effectonce.errors import EffectNotFound
 
 RECENT: Final = 10_000
-"""Ticks that ``beat`` looks at to find the last one of each entry."""
+"""Ticks that ``beat`` looks at."""
 
 
 @click.group(name="once", help=__doc__)
@@ -124,12 +125,9 @@ def show(extension: Any, *, key: str, as_json: bool) -> None:
 def beat(extension: Any, *, limit: int, as_json: bool) -> None:
     """Say which beat leads and since when, and show the next, the last and the missed ticks."""
     schedule = store_of(extension)
-    seats, recent = schedule.seats(), schedule.recent(limit=RECENT)
-    click.echo(
-        json.dumps(beats.facts(seats, recent, limit=limit), indent=2)
-        if as_json
-        else beats.page(seats, recent, limit=limit)
-    )
+    recent, coming = schedule.recent(limit=RECENT), schedule.coming(limit=RECENT)
+    told = beats.facts(schedule.seats(), recent, coming, limit=limit, now=time.time())
+    click.echo(json.dumps(told, indent=2) if as_json else beats.page(told))
 
 
 def _print(entries: Sequence[Entry], *, as_json: bool) -> None:

@@ -5,6 +5,7 @@ come, so no instant comes twice, whatever beat asks. Several may be due at once,
 leader was held up. All but the latest of them are missed; which are sent all the same is the entry's policy.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from hashlib import blake2b
@@ -155,6 +156,12 @@ def decide(planned: Planned, *, last: Instant, now: Instant, since: Instant) -> 
         return Due(send=(latest,), missed=missed)
     fresh = [each for each in _back(series, latest, last, MOST_AT_ONCE) if not _is_stale(planned, each, now)]
     return Due(send=tuple(reversed(fresh)), missed=_count(series, fresh[-1], last))
+
+
+def soonest(last: Iterable[Recorded], *, limit: int) -> list[Recorded]:
+    """Those of the last ticks that are followed by another one, by when that is."""
+    followed = [(row.following, row.tick.name, row) for row in last if row.following is not None]
+    return [row for *_, row in sorted(followed, key=lambda each: each[:2])[:limit]]
 
 
 def first_last(planned: Planned, *, now: Instant) -> Instant:

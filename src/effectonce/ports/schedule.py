@@ -61,6 +61,10 @@ class TickStore(Protocol):
         """The latest ticks of each group, newest first; for people."""
         ...
 
+    def coming(self, *, limit: int) -> Sequence[Recorded]:
+        """The last tick of each entry that has another one, the soonest `following` first; for people."""
+        ...
+
 
 class StoringTickStore(TickStore, Protocol):
     """Where ticks are claimed in the same transaction that stores their messages."""

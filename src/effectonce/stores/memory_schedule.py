@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from effectonce.domain.series import Instant
 from effectonce.domain.terms import Seat, Term
-from effectonce.domain.ticks import UNMARKED, Claimed, Recorded, Tick, TickClaim, TickState
+from effectonce.domain.ticks import UNMARKED, Claimed, Recorded, Tick, TickClaim, TickState, soonest
 
 _AHEAD = 60_000_000
 
@@ -128,6 +128,12 @@ class MemorySchedule:
         with self._lock:
             rows = [row for ticks in self._ticks.values() for row in ticks.rows.values()]
         return sorted(rows, key=lambda row: -row.tick.instant)[:limit]
+
+    def coming(self, *, limit: int) -> Sequence[Recorded]:
+        """See `ports.TickStore.coming`."""
+        with self._lock:
+            last = [ticks.rows[max(ticks.rows)] for ticks in self._ticks.values() if ticks.rows]
+        return soonest(last, limit=limit)
 
     def _stands(self, term: Term, now: float) -> bool:
         seat = self._seats.get(term.name)

@@ -31,6 +31,16 @@ def place(fleet: Fleet, redis_server: Redis, postgresql_server: PostgreSQL) -> I
         yield place
 
 
+@pytest.fixture(params=["postgresql", "redis"])
+def each_place(fleet: Fleet, redis_server: Redis, request: pytest.FixtureRequest) -> Iterator[Place]:
+    """On Redis the ledger's server is the broker's."""
+    del redis_server
+    if request.param == "postgresql":
+        request.getfixturevalue("postgresql_server")
+    with Place(fleet, request.param, SCHEDULE, BEAT_MISSED="all") as place:
+        yield place
+
+
 def assert_judged(stand: Stand, *, deaths: int) -> None:
     """A sender that dies between sending and striking off may send once more, with the same id; nothing else may."""
     place = stand.place
@@ -159,12 +169,12 @@ class Court:
 
 
 @pytest.mark.soak
-def test_every_tick_is_sent_once_over_thirty_changes_of_leader(place: Place) -> None:
-    stand = Stand.of(place)
+def test_every_tick_is_sent_once_over_thirty_changes_of_leader(each_place: Place) -> None:
+    stand = Stand.of(each_place)
     chance = random.Random(42)  # noqa: S311 - the same run each time, not a secret
     for _ in range(CHANGES):
         chance.choice([stand.kill, stand.freeze, stand.roll])()
         if chance.random() < 0.2:
             chance.choice([stand.restart_store, stand.restart_broker])()
     assert_judged(stand, deaths=2 * CHANGES)
-    assert_effects(place)
+    assert_effects(each_place)

@@ -89,3 +89,12 @@ def test_where_nobody_leads_it_says_so_and_since_when(led: Desk) -> None:
 def test_a_ledger_that_no_beat_has_used_says_what_to_start(desk: Desk) -> None:
     assert told(desk) == {"terms": [], "next": [], "last": [], "missed": []}
     assert "celery -A proj beat -S once" in desk.type("beat").output
+
+
+def test_an_entry_that_is_gone_does_not_come_next(led: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under a leader what is long overdue is of an entry that there is no more; without one it is what waits."""
+    monkeypatch.setattr("time.time", lambda: NOON + 78)
+    assert [row["entry"] for row in told(led)["next"]] == ["report", "new"]
+    seat = led.ledger.schedule._seats[GROUP]
+    led.ledger.schedule.resign(seat.term)
+    assert [row["entry"] for row in told(led)["next"]] == ["mail", "report", "new"]

@@ -22,7 +22,7 @@ from redis.commands.core import Script
 from redis.exceptions import RedisClusterException
 
 from effectonce.domain.terms import Seat, Term
-from effectonce.domain.ticks import Claimed, Recorded, Tick, TickClaim, TickState
+from effectonce.domain.ticks import Claimed, Recorded, Tick, TickClaim, TickState, soonest
 from effectonce.errors import LedgerUnavailable
 from effectonce.stores.redis.layout import MICROS, encoded, micros
 from effectonce.stores.redis.scripts import BeatScripts
@@ -108,6 +108,14 @@ class RedisSchedule:
             open_ones = {row.tick for row in self.unmarked(group)}
             found += [_settled(_recorded(group, row), open_ones) for row in rows]
         return sorted(found, key=lambda row: -row.tick.instant)[:limit]
+
+    def coming(self, *, limit: int) -> Sequence[Recorded]:
+        """See `ports.TickStore.coming`."""
+        last: list[Recorded] = []
+        for group in self._groups():
+            rows = self._asked(partial(self._client.hvals, self._key(group, "last")))
+            last += [_recorded(group, row) for row in rows]
+        return soonest(last, limit=limit)
 
     def _groups(self) -> list[str]:
         names = self._asked(lambda: self._client.smembers(f"{self._prefix}:beats"))

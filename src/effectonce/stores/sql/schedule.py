@@ -213,6 +213,15 @@ class SqlSchedule(ShortTransactions):
             ]
         )
 
+    def coming(self, *, limit: int) -> Sequence[Recorded]:
+        """See `ports.TickStore.coming`."""
+        return self._looked(
+            lambda connection: [
+                _recorded(row.term_name, row)
+                for row in connection.execute(self._schedule.coming, {"limit": max(limit, 0)})
+            ]
+        )
+
 
 def _digest(name: str) -> bytes:
     return blake2b(name.encode("utf-8", "surrogatepass"), digest_size=16).digest()

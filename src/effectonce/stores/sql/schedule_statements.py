@@ -101,4 +101,12 @@ class ScheduleStatements:
             f"select {', '.join(f't.{column}' for column in TICK_COLUMNS.split(', '))}, s.name as term_name "
             f"from {ticks} t join {terms} s on s.digest = t.term order by t.instant desc limit :limit"
         )
+        # No lock; reads the whole index of instants: for people.
+        self.coming = text(
+            f"select {', '.join(f't.{column}' for column in TICK_COLUMNS.split(', '))}, s.name as term_name "
+            f"from {ticks} t join {terms} s on s.digest = t.term "
+            f"join (select entry, max(instant) as instant from {ticks} group by entry) newest "
+            "on newest.entry = t.entry and newest.instant = t.instant "
+            "where t.following is not null order by t.following, t.name limit :limit"
+        )
         self.seats = text(f"select {TERM_COLUMNS}, {clock} as now from {terms} order by name")

@@ -174,6 +174,18 @@ class Ticks(ScheduleSuite):
         assert {row.tick.name for row in schedule.unmarked(group)} == set(names)
         assert set(schedule.last_ticks(group, names)) == set(names)
 
+    def test_what_comes_next_is_known_of_each_entry_also_of_a_rare_one(self, schedule: ScheduleStore) -> None:
+        group = new_name()
+        term = won(schedule, group)
+        rare = claim_of(tick(group, 1, name="rare"), state=TickState.SEEN, following=90 * SECOND)
+        over = claim_of(tick(group, 1, name="over"), state=TickState.SKIPPED)
+        schedule.claim_ticks(term, [rare, over])
+        for number in range(1, 40):
+            schedule.claim_ticks(term, [claim_of(tick(group, number), following=(number + 1) * SECOND)])
+        found = [row for row in schedule.coming(limit=10_000) if row.tick.group == group]
+        assert [(row.tick.name, row.following) for row in found] == [("report", 40 * SECOND), ("rare", 90 * SECOND)]
+        assert len(schedule.coming(limit=1)) == 1
+
     def test_recent_ticks_are_there_for_people(self, schedule: ScheduleStore) -> None:
         group = new_name()
         term = won(schedule, group)
