@@ -16,9 +16,10 @@ from celery.backends.base import Backend, DisabledBackend, KeyValueStoreBackend
 from celery.worker import WorkController, request
 from celery.worker.consumer import consumer, tasks
 from kombu.messaging import Producer
-from kombu.transport import SQS, virtual
+from kombu.transport import SQS, pgmq, virtual
 from kombu.transport import redis as redis_transport
 from kombu.transport.virtual import QoS, Transport
+from kombu.utils.objects import cached_property
 
 from effectonce.app.brokers import why_not_renewed
 
@@ -143,7 +144,7 @@ def test_there_is_a_task_stack_and_a_disabled_backend() -> None:
 
 def test_this_kombu_is_one_that_the_keeper_of_visibility_knows() -> None:
     """A new one joins `KNOWN_KOMBU` when the tests below and tests/integration/visibility hold on it."""
-    for broker in ("redis://nowhere", "sqs://nowhere"):
+    for broker in ("redis://nowhere", "sqs://nowhere", "pgmq://nowhere"):
         assert why_not_renewed(Celery(broker=broker, set_as_current=False)) is None
 
 
@@ -161,6 +162,18 @@ def test_sqs_keeps_receipt_and_queue_of_a_message_and_makes_clients_by_queue() -
     assert "self.canonical_queue_name(message['routing_key'])" in ack
     assert "str: the SQS queue URL" in source(SQS.Channel._new_queue)
     assert "self._active_queues.append(queue)" in source(virtual.Channel.basic_consume)
+
+
+def test_pgmq_keeps_queue_number_and_reads_of_a_message_and_its_client_moves_many() -> None:
+    envelope = source(pgmq.Channel._pgmq_message_to_python)
+    for words in (
+        "['pgmq_queue'] = queue_name",
+        "['pgmq_msg_id'] = pgmq_message.msg_id",
+        "'read_ct': pgmq_message.read_ct",
+    ):
+        assert words in envelope
+    assert "self.pgmq.set_vt(queue, msg_id, 0)" in source(pgmq.Channel.basic_reject)
+    assert isinstance(pgmq.Channel.visibility_timeout, cached_property)
 
 
 def test_what_a_channel_holds_is_what_was_delivered_and_is_not_dirty() -> None:

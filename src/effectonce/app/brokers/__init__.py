@@ -1,7 +1,7 @@
 """What brokers do to a message that a worker holds for long, and how a worker says that it still holds it.
 
-Redis, SQS and PGMQ give a message to somebody else when it was not acknowledged within a visibility timeout. Redis and
-SQS have a module here that can *renew* it; PGMQ has none yet. They rest on names inside kombu's transports, which
+Redis, SQS and PGMQ give a message to somebody else when it was not acknowledged within a visibility timeout. Each has a
+module here that can *renew* it. They rest on names inside kombu's transports, which
 ``tests/unit/test_celery_names.py`` holds. A kombu that we do not know is left alone: `why_not_renewed` says so, and
 nothing is renewed.
 """
@@ -16,7 +16,7 @@ from effectonce.app.requests import transport_of
 KNOWN_KOMBU: Final = ("5.4", "5.5", "5.6", "5.7")
 """Versions whose transports were read and tried; a new one joins when its names hold."""
 
-_RENEWED: Final = frozenset({"redis", "sqs"})
+_RENEWED: Final = frozenset({"redis", "sqs", "pgmq"})
 
 _VISIBILITY: Final[Mapping[str, float]] = {"redis": 3600.0, "sqs": 1800.0, "pgmq": 1800.0}
 """Seconds after which a broker gives a held message to somebody else, where nothing else is configured."""
@@ -43,6 +43,10 @@ def deliveries_of(channel: Any) -> Any:
         from effectonce.app.brokers.sqs import SqsDeliveries  # noqa: PLC0415 - only the broker in use is loaded
 
         return SqsDeliveries(channel)
+    if channel.connection.driver_type == "pgmq":
+        from effectonce.app.brokers.pgmq import PgmqDeliveries  # noqa: PLC0415 - only the broker in use is loaded
+
+        return PgmqDeliveries(channel)
     return None
 
 
