@@ -20,7 +20,7 @@ COPIED = (
 
 @pytest.mark.parametrize(
     "load",
-    [(2_000, 20, None), pytest.param(100_000, 200, 1.0, marks=pytest.mark.soak)],
+    [(2_000, 20, None), pytest.param((100_000, 200, 1.0), marks=pytest.mark.soak)],
     ids=["some", "many"],
 )
 def test_messages_go_out_at_their_time_whatever_else_is_parked(
