@@ -49,6 +49,10 @@ bench *args:
     @test -d bench || { echo "nothing is measured yet: there is no bench/ here"; exit 1; }
     "{{ bin }}"/python -m bench {{ args }}
 
+# build the documentation, without a warning, into build/docs
+docs *args:
+    "{{ bin }}"/python -m sphinx -W --keep-going -q -b html docs build/docs {{ args }}
+
 # the main job, on an embedded server and a ledger of its own
 demo *args:
     "{{ bin }}"/effectonce demo {{ args }}
