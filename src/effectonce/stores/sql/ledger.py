@@ -62,8 +62,8 @@ class SqlLedger(StepRecords, Keeping, SqlReservations, SqlSightings):
 
         *context*: an application's, where a scoped_session needs one to tell its engine.
 
-        *create_schema* None: missing tables are created at the first use on SQLite, not elsewhere. Raises ValueError
-        or TypeError for a source that cannot be used, ImportError for a driver that is not installed.
+        *create_schema* None: missing tables are created at the first use of a SQLite URL, not elsewhere. Raises
+        ValueError or TypeError for a source that cannot be used, ImportError for a driver that is not installed.
         """
         found = Source(source, context=context)
         on_sqlite = found.owned and found.engine.dialect.name == "sqlite"
