@@ -20,6 +20,7 @@ _CLAIMS: Final = {"get_or_create", "aget_or_create", "update_or_create", "aupdat
 _STORE_CLAIMS: Final = {"add", "setnx", "sadd", "sismember", "hsetnx", "exists"}
 _USES: Final = frozenset({*_LOOKUPS, *_CLAIMS, *_STORE_CLAIMS, "lock", "Lock", "set", "execute", "executemany"})
 _KEY_ARGUMENTS: Final = {"idempotency_key", "effect_key", "client_request_token", "client_token"}
+_RECEIVING: Final = {*_KEY_ARGUMENTS, "headers"}
 _SQL: Final = re.compile(r"^\s*(select|insert)\b", re.IGNORECASE)
 
 
@@ -47,7 +48,7 @@ def key_uses(function: Function) -> list[KeyUse]:
         if step.word in _USES:
             out += _of_database(step)
             out += _of_store(step)
-        if step.call.keywords:
+        if any(each.arg in _RECEIVING for each in step.call.keywords):
             out += _of_receiver(step)
     return out
 

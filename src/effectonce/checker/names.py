@@ -29,6 +29,8 @@ class Scope(dict[str, str]):
 
 def dotted(node: ast.AST, known: Mapping[str, str]) -> str:
     """Write *node* as dotted text, or as the empty text where it is no chain of names, calls and items."""
+    if isinstance(node, ast.Name):
+        return known.get(node.id, node.id)
     parts: list[str] = []
     while len(parts) <= LONGEST_CHAIN:
         if isinstance(node, ast.Name):

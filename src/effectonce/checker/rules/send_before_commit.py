@@ -26,9 +26,10 @@ def check(survey: Survey) -> Iterator[Found]:
                 yield function.found(send.step.call, message)
     senders = {function.name: sends for function, sends in survey.senders}
     words = {function.node.name for function, _ in survey.senders}
+    concerned = set(survey.project.modules)
     for module in survey.project.loaded:
         text = module.source.text
-        if "atomic" in text and not words.isdisjoint(_WORD.findall(text)):
+        if "atomic" in text and (module in concerned or not words.isdisjoint(_WORD.findall(text))):
             for function in module.functions.values():
                 yield from _further(function, senders, survey)
 
