@@ -34,6 +34,9 @@ _EVENTS: Final = {
     "redacted": Name.EFFECT_REDACTED,
 }
 
+_DIGEST: Final = 16
+"""Bytes of a digest."""
+
 _HELD = frozenset({State.UNKNOWN, State.POISONED})
 _FINISHED = frozenset({State.COMPLETED, State.FAILED})
 
@@ -80,7 +83,21 @@ class Entries:
 
     def find(self, key: str) -> Sequence[Seen]:
         """All effects of that name; two tasks may use one text. Empty when there is none."""
+        named = self._by_digest(key)
+        if named:
+            return named
         return [self._seen(store, entry) for store in self._once.stores for entry in store.find(key)]
+
+    def _by_digest(self, said: str) -> Sequence[Seen]:
+        """A digest in hex is looked up by the primary key; nothing else is read."""
+        try:
+            digest = bytes.fromhex(said)
+        except ValueError:
+            return []
+        if len(digest) != _DIGEST:
+            return []
+        found = [(store, store.read(digest)) for store in self._once.stores]
+        return [self._seen(store, entry) for store, entry in found if entry is not None]
 
     def one(self, key: str) -> Seen:
         """The effect of that name; EffectNotFound, or EntryRefused when there are several."""

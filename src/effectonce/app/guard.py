@@ -214,7 +214,7 @@ class Guard:
             handed_on=lambda: frame.handed_on,
             emit=self.once.emit,
             scope=frame.key.scope,
-            place=frame.ledger.name,
+            place="" if self.may_run_twice else frame.ledger.name,
             dispatch=lambda stored: self.once.dispatcher_of(frame.ledger).dispatch(stored),
             patience=frame.claim.lease if in_chunk() is None else 0.0,
             steps=step_plan(frame),

@@ -4,6 +4,7 @@ Each question has an answer in a time that does not grow with the ledger.
 """
 
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -15,7 +16,7 @@ from effectonce.domain.terms import Seat
 from effectonce.domain.ticks import Recorded, TickState
 from effectonce.errors import LedgerUnsuitable, SchemaMissing
 from effectonce.events import Name
-from effectonce.ports import history_of, is_scheduling, is_transactional, survey_of
+from effectonce.ports import LedgerStore, history_of, is_scheduling, is_transactional, survey_of
 from effectonce.ports.history import Tally
 from effectonce.ports.surveys import Size
 
@@ -61,17 +62,18 @@ class Overview:
 
 def overview(once: "EffectOnce", *, minutes: int) -> Overview:
     """Ask the ledger; *minutes*: how far back counts go. Raises LedgerUnavailable."""
-    ledger = once.ledger
-    survey, history = survey_of(ledger), history_of(ledger)
-    counts = survey.standing() if survey is not None else ledger.counts()
-    outbox = ledger.outbox.depth() if is_transactional(ledger) else Depth(ready=0, parked=0, stuck=0, oldest=0.0)
+    ledgers = once.ledgers or (once.leases,)
+    counts: Counter[State] = Counter()
+    for ledger in ledgers:
+        counts.update(_standing(ledger))
+    outbox = _depth(ledgers)
     seats, recent = _beats(once)
-    tallies = _tallies(history, minutes=minutes)
+    tallies = [tally for ledger in ledgers for tally in _tallies(history_of(ledger), minutes=minutes)]
     overdue = _overdue(recent, seats)
     unknown, poisoned = counts.get(State.UNKNOWN, 0), counts.get(State.POISONED, 0)
     late_messages = int(outbox.oldest > LATE)
     return Overview(
-        ledger=ledger.name,
+        ledger=", ".join(ledger.name for ledger in ledgers),
         claimed=counts.get(State.CLAIMED, 0),
         unknown=unknown,
         poisoned=poisoned,
@@ -79,7 +81,7 @@ def overview(once: "EffectOnce", *, minutes: int) -> Overview:
         seats=seats,
         overdue=overdue,
         tallies=tallies,
-        size=survey.size() if survey is not None else Size(entries=sum(counts.values()), bytes=0),
+        size=_size(ledgers, counts),
         trouble={
             Trouble.DOUBLED: _number(tallies, Name.FENCE_REFUSED) + _number(tallies, Name.LEASE_LOST),
             Trouble.HELD: unknown + poisoned,
@@ -87,6 +89,29 @@ def overview(once: "EffectOnce", *, minutes: int) -> Overview:
             Trouble.UNSENT: outbox.stuck + (outbox.ready if late_messages else 0),
         },
     )
+
+
+def _standing(ledger: LedgerStore) -> Mapping[State, int]:
+    survey = survey_of(ledger)
+    return survey.standing() if survey is not None else ledger.counts()
+
+
+def _depth(ledgers: Sequence[LedgerStore]) -> Depth:
+    depths = [ledger.outbox.depth() for ledger in ledgers if is_transactional(ledger)]
+    return Depth(
+        ready=sum(depth.ready for depth in depths),
+        parked=sum(depth.parked for depth in depths),
+        stuck=sum(depth.stuck for depth in depths),
+        oldest=max((depth.oldest for depth in depths), default=0.0),
+    )
+
+
+def _size(ledgers: Sequence[LedgerStore], counts: Counter[State]) -> Size:
+    surveys = [survey for survey in map(survey_of, ledgers) if survey is not None]
+    if len(surveys) < len(ledgers):
+        return Size(entries=counts.total(), bytes=0)
+    sizes = [survey.size() for survey in surveys]
+    return Size(entries=sum(size.entries for size in sizes), bytes=sum(size.bytes for size in sizes))
 
 
 def _tallies(history: Any, *, minutes: int) -> Sequence[Tally]:

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 from starlette.requests import Request
@@ -16,14 +17,14 @@ from effectonce.domain.claims import Entry, State
 from effectonce.domain.outbox import Stage
 from effectonce.domain.ticks import TickState
 from effectonce.errors import LedgerUnavailable, SchemaMissing
-from effectonce.ports import history_of, is_scheduling, is_transactional, survey_of
+from effectonce.ports import LedgerStore, history_of, is_scheduling, is_transactional, survey_of
 from effectonce.ports.history import Happened
 from effectonce.ports.surveys import Leaf
 from effectonce.web import charts
 from effectonce.web.shown import desk_of, page
 
 ROWS: Final = 50
-LOOK: Final = 10_000
+LOOK: Final = 5_000
 """Entries that one search looks at before it asks whether to go on."""
 
 _WAIT: Final = 0.7
@@ -60,13 +61,23 @@ def _verdict(seen: Overview) -> list[tuple[str, int]]:
 
 
 def _recent(once: Any, *, limit: int) -> Sequence[Happened]:
-    history = history_of(once.ledger)
-    if history is None:
-        return []
-    try:
-        return history.recent(limit=limit)
-    except SchemaMissing:
-        return []
+    found: list[Happened] = []
+    for history in filter(None, map(history_of, _ledgers(once))):
+        with suppress(SchemaMissing):
+            found += history.recent(limit=limit)
+    return sorted(found, key=lambda each: -each.at)[:limit]
+
+
+def _ledgers(once: Any) -> Sequence[LedgerStore]:
+    """All ledgers; an app whose tasks need none has its leases."""
+    return once.ledgers or (once.leases,)
+
+
+def _chosen(request: Request) -> tuple[LedgerStore, Sequence[str]]:
+    """The ledger that is looked at, and the names of all, where there are several."""
+    ledgers, said = _ledgers(desk_of(request).once), request.query_params.get("ledger", "")
+    number = int(said) if said.isdigit() and int(said) < len(ledgers) else 0
+    return ledgers[number], [ledger.name for ledger in ledgers] if len(ledgers) > 1 else []
 
 
 def entries_page(request: Request) -> HTMLResponse:
@@ -75,7 +86,8 @@ def entries_page(request: Request) -> HTMLResponse:
     words, name = asked.get("q", "").strip(), asked.get("state", "")
     state = State[name.upper()] if name.upper() in State.__members__ else None
     after = _digest(asked.get("after", ""))
-    leaf = _leaf(desk_of(request).once, words, state, after)
+    ledger, ledgers = _chosen(request)
+    leaf = _leaf(ledger, words, state, after)
     return page(
         request,
         "entries.html",
@@ -84,11 +96,12 @@ def entries_page(request: Request) -> HTMLResponse:
         state=name if state else "",
         states=[each.name.lower() for each in State],
         rows=ROWS,
+        ledgers=ledgers,
+        number=asked.get("ledger", "0"),
     )
 
 
-def _leaf(once: Any, words: str, state: State | None, after: bytes | None) -> Leaf:
-    ledger = once.ledger
+def _leaf(ledger: LedgerStore, words: str, state: State | None, after: bytes | None) -> Leaf:
     digest = _digest(words)
     if digest is not None:
         entry = ledger.read(digest)
@@ -159,13 +172,17 @@ def _result(entry: Entry) -> str:
 
 def outbox_page(request: Request) -> HTMLResponse:
     """Messages that wait; their arguments are not shown."""
-    ledger, name = desk_of(request).once.ledger, request.query_params.get("stage", "")
+    (ledger, ledgers), name = _chosen(request), request.query_params.get("stage", "")
     stage = Stage[name.upper()] if name.upper() in Stage.__members__ else None
-    has_one = is_transactional(ledger)
-    found = ledger.outbox.waiting(stage=stage, limit=ROWS) if has_one else []
-    depth = ledger.outbox.depth() if has_one else None
-    stages = [each.name.lower() for each in Stage]
-    return page(request, "outbox.html", found=found, depth=depth, stage=name if stage else "", stages=stages)
+    found = ledger.outbox.waiting(stage=stage, limit=ROWS) if is_transactional(ledger) else []
+    depth = ledger.outbox.depth() if is_transactional(ledger) else None
+    told: dict[str, Any] = {
+        "stage": name if stage else "",
+        "stages": [each.name.lower() for each in Stage],
+        "ledgers": ledgers,
+    }
+    number = request.query_params.get("ledger", "0")
+    return page(request, "outbox.html", found=found, depth=depth, number=number, **told)
 
 
 def ticks_page(request: Request) -> HTMLResponse:

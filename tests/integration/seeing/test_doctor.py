@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 import redis
 import sqlalchemy as sa
-from celery import Celery
+from celery import Celery, _state
+from celery.app.trace import reset_worker_optimizations
 from celery.contrib.testing.worker import TestWorkController
 from celery.worker import state
 from click.testing import CliRunner
@@ -271,6 +272,7 @@ def crew(fleet: Fleet, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Eff
     """Three workers on one broker: two that are set up differently, one without a guard; one holds a far eta."""
     url = str(fleet.redis().fresh_url())
     ledger = f"sqlite:///{tmp_path_factory.mktemp('crew') / 'ledger.sqlite'}"
+    before = (_state.default_app, _state._tls.current_app)
     apps = [Celery("crew", broker=url, backend="cache+memory://", set_as_current=False) for _ in range(3)]
     threads = []
     for app, lease in zip(apps, (60.0, 30.0, None), strict=True):
@@ -285,12 +287,16 @@ def crew(fleet: Fleet, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Eff
         quiet = {"without_heartbeat": True, "without_mingle": True, "without_gossip": True, "ready_callback": None}
         app.finalize()
         threads.append(Crew(app=app, pool="solo", concurrency=1, hostname=f"w{lease}@here", **quiet).begin())
+    _state._set_task_join_will_block(False)  # noqa: FBT003 - Celery's own
     apps[0].tasks["pay"].apply_async(("A",), countdown=900)
     yield apps[0].effectonce
     state.should_terminate = 0
     for thread in threads:
         thread.join(3)
     state.should_terminate = None
+    _state._set_task_join_will_block(False)  # noqa: FBT003 - Celery's own
+    reset_worker_optimizations(apps[0])
+    _state.default_app, _state._tls.current_app = before
     apps[0].control.purge()
     for app in apps:
         if hasattr(app, "effectonce"):

@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from click.testing import CliRunner
 from starlette.testclient import TestClient
 
+from effectonce.app.doctor import CHECKS
 from effectonce.cli.once import once as commands
 from effectonce.domain.claims import State
 from effectonce.stores.sql.rows import claim_values
@@ -61,7 +62,8 @@ def test_every_word_of_the_pages_is_known_in_russian(client: TestClient, house: 
     said = set()
     for name in loader.list_templates():
         said |= set(re.findall(r"""_\("([^"]+)"\)|_\('([^']+)'\)""", loader.get_source(shown._TEMPLATES, name)[0]))
-    assert {word for pair in said for word in pair if word} <= set(RUSSIAN)
+    said_of_checks = {check.title for check in CHECKS}
+    assert {word for pair in said for word in pair if word} | said_of_checks <= set(RUSSIAN)
 
 
 def test_a_hostile_key_is_only_text(client: TestClient, house: House) -> None:
@@ -234,4 +236,19 @@ def test_pages_of_a_large_ledger_are_looked_at_in_pieces(sqlite_url: str) -> Non
     with ledger.source.engine.connect() as connection:
         plan = connection.execute(sa.text(f"explain query plan {ledger.statements.standing.text}")).all()
     assert "effectonce_waiting" in str(plan)
+    house.close()
+
+
+def test_several_ledgers_are_added_up_and_chosen_from(tmp_path: Any) -> None:
+    places = {"pay": f"sqlite:///{tmp_path}/pay.sqlite", "": f"sqlite:///{tmp_path}/rest.sqlite"}
+    house = House({"pay": places["pay"], "default": places[""]})  # type: ignore[arg-type]
+    house.deliver("pay", "A")
+    house.deliver("pay", "A")
+    house.hold("mail", "B", id="b")
+    client = TestClient(dashboard(house.once))
+    house.once.write_history()
+    assert "pay:A" in client.get("/").text
+    texts = [client.get("/entries", params={"ledger": str(number)}).text for number in range(2)]
+    assert ["pay:A" in text for text in texts] != ["mail:B" in text for text in texts]
+    assert sum("pay:A" in text for text in texts) == sum("mail:B" in text for text in texts) == 1
     house.close()
