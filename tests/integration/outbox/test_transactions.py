@@ -9,11 +9,21 @@ import pytest
 import sqlalchemy as sa
 from celery.app.trace import build_tracer
 from sqlalchemy.ext.asyncio import async_sessionmaker, create_async_engine
-from sqlalchemy.orm import Session, sessionmaker
+from sqlalchemy.orm import Session, registry, sessionmaker
 
 from effectonce import Leased, SentInTransaction, SettingsInvalid
 from effectonce.lab.process_tree import wait_until
 from tests.integration.outbox.conftest import Office, metadata, orders
+
+
+class Order:
+    """A row of orders."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+
+registry().map_imperatively(Order, orders)
 
 
 class Boom(Exception):
@@ -68,6 +78,28 @@ def test_a_guarded_task_goes_with_the_transaction_and_another_one_at_once(
     office.guarded.delay("outside")
     assert office.arguments(office.queue) == [["outside"]]
     assert (office.numbers, office.waiting()) == ([1], [])
+
+
+def test_a_session_that_has_only_read_holds_nothing_back(
+    open_office: Callable[..., Any], maker: sessionmaker[Session]
+) -> None:
+    """It is often closed without a commit, which would take the message along."""
+    office = open_office()
+    with maker() as session:
+        session.execute(sa.select(orders.c.id))
+        session.execute(sa.text("select 1"))
+        office.guarded.delay("sent")
+        assert office.arguments(office.queue) == [["sent"]]
+        session.add(Order(number=7))
+        office.guarded.delay("with the row, before it is flushed")
+        session.flush()
+        office.guarded.delay("with the row")
+        assert office.arguments(office.queue) == []
+        session.commit()
+        assert len(office.arguments(office.queue)) == 2
+        session.execute(sa.select(orders.c.id))
+        office.guarded.delay("sent again")
+    assert (office.arguments(office.queue), office.numbers) == ([["sent again"]], [7])
 
 
 def _send_and_break(office: Any) -> None:
