@@ -12,6 +12,7 @@ import click
 from effectonce import __version__
 from effectonce.cli.check import check
 from effectonce.cli.on_app import Program, open_app
+from effectonce.cli.prove import prove
 
 FEWEST_ORDERS: Final = 4
 STOPPED: Final = 128
@@ -38,6 +39,7 @@ def main() -> None:
 
 
 main.add_command(check)
+main.add_command(prove)
 
 
 @main.command()

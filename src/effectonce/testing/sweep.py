@@ -38,9 +38,17 @@ class Trial:
 
 
 class Sweep:
-    """The proof of one call; used once."""
+    """The proof of one call; used once. *progress* is told before each trial which one it is, and of how many."""
 
-    def __init__(self, call: Call, database: Database | None, ignore: Sequence[str]) -> None:
+    def __init__(
+        self,
+        call: Call,
+        database: Database | None,
+        ignore: Sequence[str],
+        *,
+        progress: Callable[[int, int], None] = lambda _number, _all: None,
+    ) -> None:
+        self._progress = progress
         self._call = call
         self._database = database
         self._ignore = frozenset(ignore)
@@ -65,7 +73,10 @@ class Sweep:
         changing = volatile(first, clean)
         left_out = changing | self._ignore
         trials = list(self._trials(points))
-        findings = [finding for trial in trials if (finding := self._tried(trial, clean, left_out))]
+        findings = []
+        for number, trial in enumerate(trials, 1):
+            self._progress(number, len(trials))
+            findings += self._tried(trial, clean, left_out)
         told, shown = tuple(touch.what for touch in points), tuple(sorted(changing - self._ignore))
         if findings:
             raise NotOnce(self._call.name, findings, told, shown, self._notes())
@@ -77,10 +88,10 @@ class Sweep:
             raise attempts[0].outcome
         return self._state(attempts), attempts[0].touches
 
-    def _tried(self, trial: Trial, clean: State, left_out: frozenset[str]) -> Finding | None:
+    def _tried(self, trial: Trial, clean: State, left_out: frozenset[str]) -> list[Finding]:
         attempts = self._carried_out(trial.carry_out)
         found = differences(clean, self._state(attempts), left_out)
-        return Finding(trial.words, found) if found else None
+        return [Finding(trial.words, found)] if found else []
 
     def _carried_out(self, step: Callable[[], list[Attempt]]) -> list[Attempt]:
         if self._database is not None:
