@@ -26,7 +26,9 @@ class Effect(StrEnum):
 
 
 _INSERTS: Final = {"create", "acreate", "bulk_create", "abulk_create", "insert_one", "insert_many"}
-_SESSION: Final = re.compile(r"(^|[._])(db_?)?session(\(\))?$|(^|\.)db$|Session\(\)$", re.IGNORECASE)
+_SESSION: Final = re.compile(
+    r"(^|[._])(db_?)?session(\(\))?$|(^|\.)db$|Session\(\)$|(sessionmaker|scoped_session)\(\)(\(\))?$", re.IGNORECASE
+)
 _SESSION_INSERTS: Final = {"add", "add_all", "bulk_save_objects", "bulk_insert_mappings"}
 _INSERT_SQL: Final = re.compile(r"^\s*insert\s+into\b", re.IGNORECASE)
 _SAFE_SQL: Final = re.compile(

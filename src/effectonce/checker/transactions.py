@@ -14,7 +14,7 @@ _ATOMIC: Final = re.compile(
     r"(^|\.)(transaction\.)?atomic(\(\))?$|(^|\.)(commit_on_success|commit_manually|in_transaction|xact|xact_atomic)(\(\))?$"
 )
 _BEGIN: Final = re.compile(
-    r"(session|db|engine|conn|connection|sessionmaker|Session)(\(\))?(\.session)?(\(\))?\.begin(_nested)?\(\)$"
+    r"(session|db|engine|conn|connection|sessionmaker|Session)(\(\)){0,2}(\.session)?(\(\))?\.begin(_nested)?\(\)$"
 )
 _WRITES: Final = {
     "save",
@@ -37,7 +37,10 @@ _WRITES: Final = {
     "create_user",
 }
 _WRITING_SQL: Final = re.compile(r"^\s*(insert|update|delete|merge)\b", re.IGNORECASE)
-_SESSION: Final = re.compile(r"session(\(\))?(\.begin\(\))?$|(^|\.)db(\.session)?$", re.IGNORECASE)
+_SESSION: Final = re.compile(
+    r"session(\(\))?(\.begin\(\))?$|(^|\.)db(\.session)?$|(sessionmaker|scoped_session)\(\)(\(\))?(\.begin\(\))?$",
+    re.IGNORECASE,
+)
 
 
 @lru_cache(maxsize=4096)

@@ -8,7 +8,7 @@ import pytest
 
 from effectonce.domain.series import SECOND, Grid
 from effectonce.domain.terms import Term
-from effectonce.domain.ticks import Claimed, Missed, Planned, Tick, TickClaim, TickState
+from effectonce.domain.ticks import MOST_AT_ONCE, Claimed, Missed, Planned, Tick, TickClaim, TickState
 from effectonce.errors import LedgerUnavailable
 from effectonce.events import Event, Name
 from effectonce.runtime.conductor import BATCH, ClockWrong, Conductor, Deposed
@@ -226,6 +226,15 @@ def test_missed_ticks_follow_the_policy_of_their_entry(stage: Stage, missed: Mis
     assert [instant for _, instant in stage.sent] == expected
     skipped = [event.facts["missed"] for event in stage.events if event.name is Name.TICK_SKIPPED]
     assert sum(skipped) == 5 - len(expected)
+
+
+def test_of_very_many_missed_ticks_the_newest_are_sent_and_the_others_counted(stage: Stage) -> None:
+    """A beat that was away for a week does not flood its workers."""
+    entry = stage.entry(missed=Missed.ALL)
+    stage.reign().play([entry], stage.at(1))
+    stage.reign().play([entry], stage.at(1503))
+    assert [instant for _, instant in stage.sent] == list(range(1500 - 10 * (MOST_AT_ONCE - 1), 1501, 10))
+    assert sum(event.facts["missed"] for event in stage.events if event.name is Name.TICK_SKIPPED) == 150 - MOST_AT_ONCE
 
 
 def test_after_skipping_the_next_one_comes(stage: Stage) -> None:

@@ -40,8 +40,8 @@ def _is_last(function: Function, step: Step, task: Task) -> bool:
 def _retried(task: Task) -> ast.AST | None:
     """Where the task says that it is retried after everything."""
     found = task.expression("autoretry_for")
-    if found is not None and found[0] is task.module and _names_all(found[1]):
-        return found[1]
+    if found is not None and _names_all(found[1]):
+        return found[1] if found[0] is task.module else task.node
     for step in task.function.calls:
         if step.name != "$task.retry":
             continue

@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from typing import Final
 
 from effectonce.checker.findings import Family, Found, Severity
 from effectonce.checker.flows import leaves
@@ -9,6 +10,8 @@ from effectonce.checker.keyuses import key_uses
 from effectonce.checker.module import Function
 from effectonce.checker.rule import Rule
 from effectonce.checker.survey import Survey
+
+_DEEPEST: Final = 3
 
 
 def check(survey: Survey) -> Iterator[Found]:
@@ -24,15 +27,21 @@ def check(survey: Survey) -> Iterator[Found]:
 
 
 def _is_only_id(node: ast.expr, function: Function) -> bool:
-    found = [leaf for leaf in leaves(node) if not isinstance(leaf, ast.Constant)]
-    named = [
-        value
-        for leaf in found
-        for value in (function.assigned.get(leaf.id, [leaf]) if isinstance(leaf, ast.Name) else [leaf])
-    ]
-    return bool(named) and all(
-        isinstance(each, ast.Attribute) and ast.unparse(each).endswith("request.id") for each in named
+    origins = list(_origins(node, function, _DEEPEST))
+    return bool(origins) and all(
+        isinstance(each, ast.Attribute) and ast.unparse(each).endswith("request.id") for each in origins
     )
+
+
+def _origins(node: ast.expr, function: Function, depth: int) -> Iterator[ast.AST]:
+    """What *node* is made of, through local names."""
+    for leaf in leaves(node):
+        values = function.assigned.get(leaf.id) if isinstance(leaf, ast.Name) else None
+        if values and depth > 0:
+            for value in values:
+                yield from _origins(value, function, depth - 1)
+        elif not isinstance(leaf, ast.Constant):
+            yield leaf
 
 
 RULE = Rule(
