@@ -10,18 +10,21 @@ leaves work whose repetition runs again.
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
-from typing import Any
+from typing import Any, Final
 
 from effectonce import crashpoints
 from effectonce.domain.claims import Claim, Granted, Outcome, Refused, Verdict, judge
 from effectonce.domain.leases import Lease
 from effectonce.domain.outbox import Stored
-from effectonce.errors import EffectOnceError, FenceRefused, LedgerUnsuitable
+from effectonce.errors import EffectOnceError, FenceRefused, LedgerUnavailable, LedgerUnsuitable
 from effectonce.events import Emit, Event, Name
 from effectonce.ports import LedgerStore, is_transactional
 from effectonce.ports.exchanges import ExchangeWork
 from effectonce.runtime.asking import ask_for_claim
 from effectonce.runtime.keeper import Keeper
+
+INSIST: Final = 3.0
+"""Seconds for which a ledger that is away is asked to record what has taken place."""
 
 Dispatch = Callable[[Sequence[Stored]], None]
 
@@ -100,11 +103,35 @@ class Exchange:
         crashpoints.crash_point("body.after")
         if self.work is not None:
             self._commit(self.work, outcome)
-        elif self._granted is not None and outcome is not None and not self._store.complete(self._granted, outcome):
-            raise self._lost()
+        elif self._granted is not None and outcome is not None:
+            self._record(self._granted, outcome)
         self._granted = None
         self._holding.close()
         self._happened(Name.EFFECT_COMPLETED)
+
+    def _record(self, granted: Granted, outcome: Outcome) -> None:
+        """Write the outcome of what has taken place already; the claim is never let go after that.
+
+        A ledger that is away is asked for a while. Where it stays away the claim stands until its lease ends, and then
+        the request may run again.
+        """
+        self._granted = None
+        end = time.monotonic() + INSIST
+        try:
+            while not self._is_recorded(granted, outcome, last=time.monotonic() > end):
+                time.sleep(0.1)
+        finally:
+            self._holding.close()
+
+    def _is_recorded(self, granted: Granted, outcome: Outcome, *, last: bool) -> bool:
+        try:
+            if self._store.complete(granted, outcome):
+                return True
+        except LedgerUnavailable:
+            if last:
+                raise
+            return False
+        raise self._lost(granted)
 
     def _commit(self, work: ExchangeWork, outcome: Outcome | None) -> None:
         try:
@@ -116,7 +143,7 @@ class Exchange:
             raise
         if not finished:
             self.undo()
-            raise self._lost()
+            raise self._lost(self._granted)
         stored = work.hand_over(self._dispatch)
         self.work = None
         if stored:
@@ -138,8 +165,8 @@ class Exchange:
                 self._happened(Name.EFFECT_RELEASED)
         self._holding.close()
 
-    def _lost(self) -> FenceRefused:
-        claim, granted = self.claim, self._granted
+    def _lost(self, granted: Granted | None) -> FenceRefused:
+        claim = self.claim
         assert claim is not None, "only a claim can be lost"  # noqa: S101 - a mistake of ours
         self._happened(Name.FENCE_REFUSED)
         fence = 0 if granted is None else granted.fence

@@ -53,7 +53,7 @@ class Site:
         self.queue = f"site{next(_numbers)}"
         self.app = Celery(self.queue, broker="memory://", backend="cache+memory://", set_as_current=False)
         self.app.conf.task_default_queue = self.queue
-        self.once = EffectOnce(self.app, ledger=self.ledger, lease_seconds=2)
+        self.once = EffectOnce(self.app, ledger=self.ledger, lease_seconds=30)
         self.once.ledger.create_schema()
         self.receipt = self.app.task(echo, name=f"{self.queue}.receipt")
         self.endpoint = self.take_order

@@ -9,6 +9,7 @@ import pytest
 from fastapi import Depends, FastAPI
 from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, async_sessionmaker, create_async_engine
 
+from effectonce import OutboxUnsuitable
 from effectonce.http.asgi import IdempotencyMiddleware
 from effectonce.lab.process_tree import wait_until
 from tests.integration.http.sites import AsgiSite, orders
@@ -157,6 +158,17 @@ def test_a_request_that_is_cancelled_leaves_nothing_and_frees_its_key(site: Any)
 
     run(site, story)
     assert site.numbers == [1]
+
+
+def test_sessions_of_another_database_are_refused(site: Any) -> None:
+    async def main() -> None:
+        engine = create_async_engine(site.engine.url.set(database="elsewhere"))
+        site.using(sessions=engine)
+        with pytest.raises(OutboxUnsuitable, match="another database"):
+            await site.ask()
+        await engine.dispose()
+
+    asyncio.run(main())
 
 
 def test_fastapi_gives_the_session_to_endpoints_of_both_kinds(postgresql_url: str) -> None:

@@ -10,9 +10,10 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
-from effectonce import Leased, LedgerUnsuitable, OutsideEffect, SettingsInvalid
+from effectonce import Leased, LedgerUnavailable, LedgerUnsuitable, OutsideEffect, SettingsInvalid
 from effectonce.app import requests
 from effectonce.lab.process_tree import wait_until
+from effectonce.runtime import exchange
 from tests.integration.http.sites import echo, orders
 
 
@@ -192,6 +193,37 @@ def test_an_endpoint_with_a_session_of_its_own_is_run_once_too(lite: Any) -> Non
     lite.endpoint = endpoint
     assert [(got.status, got.is_replay) for got in (lite.post(), lite.post())] == [(201, False), (201, True)]
     assert (lite.numbers, lite.receipts) == ([1], [1])
+
+
+def test_what_has_taken_place_is_recorded_as_soon_as_the_ledger_answers(
+    lite: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, refusals = lite.once.ledger, 2
+    plain = store.complete
+
+    def complete(*args: Any) -> Any:
+        nonlocal refusals
+        refusals -= 1
+        if refusals >= 0:
+            raise LedgerUnavailable(ledger="here", reason="a test")
+        return plain(*args)
+
+    monkeypatch.setattr(store, "complete", complete)
+    lite.endpoint = lambda body: (201, body)
+    assert [(got.status, got.is_replay) for got in (lite.post(), lite.post())] == [(201, False), (201, True)]
+
+
+def test_what_has_taken_place_is_not_let_go_when_it_cannot_be_recorded(
+    lite: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def complete(*_: Any) -> None:
+        raise LedgerUnavailable(ledger="here", reason="a test")
+
+    monkeypatch.setattr(exchange, "INSIST", 0)
+    monkeypatch.setattr(lite.once.ledger, "complete", complete)
+    lite.endpoint = lambda body: (201, body)
+    assert [lite.post().status for _ in range(2)] == [201, 409]
+    assert lite.bodies == 1
 
 
 @pytest.mark.parametrize("ledger", ["redis", "memory"])

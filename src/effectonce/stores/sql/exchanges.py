@@ -31,7 +31,7 @@ from effectonce.stores.sql.locked import Locked
 from effectonce.stores.sql.outgoing import Outgoing, watch_savepoints
 from effectonce.stores.sql.reservations import ReservingWork
 from effectonce.stores.sql.rows import held_values, lock_of, outcome_values, silence_values
-from effectonce.stores.sql.sessions import session_of
+from effectonce.stores.sql.sessions import place_of, session_of
 from effectonce.stores.sql.transactions import SETTLE_WAIT
 
 if TYPE_CHECKING:
@@ -233,5 +233,8 @@ def _engine_of(ledger: "SqlLedger", sessions: Any) -> Engine:
     bind = sessions if isinstance(sessions, AsyncEngine) else sessions.kw.get("bind")
     if not isinstance(bind, AsyncEngine):
         reason = "the async_sessionmaker has no engine: give async_sessionmaker(engine)"
+        raise OutboxUnsuitable(ledger=ledger.name, reason=reason)
+    if place_of(bind.url) != place_of(ledger.source.engine.url):
+        reason = "the asynchronous engine belongs to another database than the ledger"
         raise OutboxUnsuitable(ledger=ledger.name, reason=reason)
     return bind.sync_engine

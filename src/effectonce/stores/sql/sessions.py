@@ -129,13 +129,14 @@ def _bind_of(ledger: "SqlLedger", session: Session) -> Engine | Connection:
         bind = None
     binds = [bind, *getattr(session, "_Session__binds", {}).values()]
     for each in binds:
-        if each is not None and _place(each.engine.url) == _place(engine.url):
+        if each is not None and place_of(each.engine.url) == place_of(engine.url):
             return each  # type: ignore[no-any-return]
     reason = "the session belongs to another database than the ledger"
     raise OutboxUnsuitable(ledger=ledger.name, reason=reason)
 
 
-def _place(url: URL) -> tuple[Any, ...]:
+def place_of(url: URL) -> tuple[Any, ...]:
+    """The database that a URL leads to, whatever driver and user it names."""
     host = url.host or url.query.get("host") or ""
     is_here = host in {"", "localhost", "127.0.0.1", "::1"}
     return url.get_backend_name(), "localhost" if is_here else host, url.port or url.query.get("port"), url.database
