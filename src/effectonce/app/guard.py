@@ -214,7 +214,7 @@ class Guard:
             handed_on=lambda: frame.handed_on,
             emit=self.once.emit,
             scope=frame.key.scope,
-            place="" if self.may_run_twice else frame.ledger.name,
+            place=lambda: self._place_of(frame),
             dispatch=lambda stored: self.once.dispatcher_of(frame.ledger).dispatch(stored),
             patience=frame.claim.lease if in_chunk() is None else 0.0,
             steps=step_plan(frame),
@@ -224,6 +224,11 @@ class Guard:
     def happened(self, frame: Frame, name: Name, **facts: Any) -> None:
         """Emit an event about this call."""
         self.plan(frame).happened(name, fence=frame.attempt.fence, **facts)
+
+    def _place_of(self, frame: Frame) -> str:
+        """The name of the ledger that has this call's entry; asked only when something happened to it."""
+        has_entry = self.mode is not Mode.OFF and not self.may_run_twice
+        return frame.ledger.name if has_entry else ""
 
     def span_of(self, frame: Frame) -> AbstractContextManager[None]:
         """A span of a trace for this attempt, where traces are asked for."""

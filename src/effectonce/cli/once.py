@@ -54,14 +54,19 @@ def schema() -> None:
 
 
 @schema.command("create")
+@as_json
 @click.pass_obj
 @plain_errors
-def create(extension: Any) -> None:
+def create(extension: Any, *, as_json: bool) -> None:
     """Create what is missing; what is there stays."""
+    ready = []
     for store in extension.stores or (extension.ledger,):
         store.create_schema()
         store.ping()
-        click.echo(f"the ledger at {store.name} is ready")
+        ready.append(store.name)
+    click.echo(
+        json.dumps({"ready": ready}) if as_json else "\n".join(f"the ledger at {name} is ready" for name in ready)
+    )
 
 
 @once.command()

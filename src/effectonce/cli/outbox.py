@@ -20,20 +20,24 @@ _LOOK_EVERY: Final = 0.5
 @click.option("--drain", is_flag=True, help="Send all there is, what is parked too, and end.")
 @click.option("--timeout", type=click.FloatRange(min=0), help="Seconds after which --drain gives up.")
 @click.option("--retry-stuck", is_flag=True, help="First make stuck messages due again.")
+@as_json
 @click.pass_obj
 @plain_errors
-def relay(extension: Any, *, drain: bool, timeout: float | None, retry_stuck: bool) -> None:
+def relay(extension: Any, *, drain: bool, timeout: float | None, retry_stuck: bool, as_json: bool) -> None:
     """Send what is in the outbox, until stopped; it needs no election and harms no other relay."""
     ledgers = _ledgers(extension)
     if retry_stuck:
-        click.echo(f"{sum(ledger.outbox.unstick() for ledger in ledgers)} stuck messages are due again")
+        again = sum(ledger.outbox.unstick() for ledger in ledgers)
+        click.echo(f"{again} stuck messages are due again", err=as_json)
     if not drain:
         _run(extension, ledgers)
         return
     drained = [_drained(ledger.outbox, extension.relay(ledger), timeout) for ledger in ledgers]
     left = sum(depth.ready + depth.parked for _, depth in drained)
     stuck = sum(depth.stuck for _, depth in drained)
-    click.echo(f"{sum(sent for sent, _ in drained)} messages sent, {left} left, {stuck} stuck")
+    sent = sum(sent for sent, _ in drained)
+    told = {"sent": sent, "left": left, "stuck": stuck}
+    click.echo(json.dumps(told) if as_json else f"{sent} messages sent, {left} left, {stuck} stuck")
     if left or stuck:
         raise SystemExit(1)
 

@@ -68,7 +68,7 @@ class Plan:
     steps: StepPlan = StepPlan()
     waits: bool = False
     scope: str = ""
-    place: str = ""
+    place: Callable[[], str] = str
     clock: Callable[[], float] = time.monotonic
     sleep: Sleep = time.sleep
 
@@ -115,7 +115,7 @@ class Plan:
                 fence=fence,
                 digest=self.claim.digest,
                 scope=self.scope,
-                place=self.place,
+                place=self.place(),
                 facts=facts,
             )
         )

@@ -1,15 +1,20 @@
 """``effectonce -A proj`` is ``celery -A proj once``; completion, terminals and pipes."""
 
+import json
 import os
 import pty
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
+import click
 import pytest
+from celery import Celery
 from click.testing import CliRunner
 
+from effectonce import EffectOnce
 from effectonce.cli import tables
 from effectonce.cli.effectonce import main
 from effectonce.cli.on_app import COMMANDS
@@ -28,6 +33,34 @@ def named(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> Desk:
 
 def test_the_program_knows_every_command_on_an_app() -> None:
     assert set(COMMANDS) == set(once.commands)
+
+
+def _leaves(group: click.Group) -> Iterator[click.Command]:
+    for command in group.commands.values():
+        if isinstance(command, click.Group):
+            yield from _leaves(command)
+        else:
+            yield command
+
+
+def test_every_command_that_ends_has_json() -> None:
+    lacking = [
+        each.name for each in _leaves(once) if "--json" not in [name for option in each.params for name in option.opts]
+    ]
+    assert lacking == ["web"]
+
+
+def test_creating_and_draining_in_json(sqlite_url: str) -> None:
+    app = Celery("in-json", broker="memory://", backend="cache+memory://", set_as_current=False)
+    extension = EffectOnce(app, ledger=sqlite_url)
+    context = type("Context", (), {"app": app})()
+    answers = [
+        json.loads(CliRunner().invoke(once, words, obj=context).output)
+        for words in (["schema", "create", "--json"], ["relay", "--drain", "--json"])
+    ]
+    assert answers == [{"ready": [extension.ledger.name]}, {"sent": 0, "left": 0, "stuck": 0}]
+    extension.ledger.close()
+    app.close()
 
 
 def test_it_does_what_celerys_command_does(named: Desk) -> None:
