@@ -44,6 +44,10 @@ lock *args:
 soak *args:
     "{{ bin }}"/python -m pytest -m soak --timeout 0 {{ args }}
 
+# break the guard in many ways, one after the other, and see that the tests notice; words choose some of them
+mutants *words:
+    "{{ bin }}"/python -m tests.mutants {{ words }}
+
 # measure; arguments choose files in bench/
 bench *args:
     @test -d bench || { echo "nothing is measured yet: there is no bench/ here"; exit 1; }

@@ -1,0 +1,1 @@
+"""Ways to break the guard, each of which the tests must notice: `just mutants`."""
