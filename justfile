@@ -10,7 +10,7 @@ default:
 # run the tests, a file in one of three processes, and then the crash matrix alone, which is many processes by itself;
 # arguments go to pytest: just test tests/unit -k key
 test *args:
-    "{{ bin }}"/python -m pytest -n 3 --dist loadfile {{ if args == "" { "--ignore tests/crash" } else { args } }}
+    "{{ bin }}"/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder {{ if args == "" { "--ignore tests/crash" } else { args } }}
     {{ if args == "" { '"' + bin + '"/python -m pytest tests/crash' } else { "" } }}
 
 # everything that a change must pass
