@@ -26,7 +26,7 @@ ALONE = {"tick.send.before", "tick.send.after"}
 WITH_OUTBOX = {"outbox.before", "outbox.after", "dispatch.before", "dispatch.after"}
 
 
-AROUND_COMMIT = ["outbox.after", "tick.claim.after", "dispatch.after"]
+AROUND_COMMIT = ["outbox.after", "tick.claim.after"]
 
 
 def points(ledger: str) -> list[str]:
