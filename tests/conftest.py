@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import pytest
+from celery import _state
 
 from tests.services import Fleet, Given, MariaDB, PgBouncer, PostgreSQL, RabbitMQ, Redis, Server, ServiceMissing
 
@@ -48,6 +49,12 @@ def fleet() -> Iterator[Fleet]:
     fleet = Fleet()
     yield fleet
     fleet.close()
+
+
+@pytest.fixture(autouse=True)
+def no_worker_is_left() -> None:
+    """A worker that ran in this process forbids it to wait for results; the next test is no task."""
+    _state._set_task_join_will_block(False)  # noqa: FBT003 - Celery's own
 
 
 @pytest.fixture
