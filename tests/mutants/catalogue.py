@@ -110,7 +110,7 @@ MUTANTS: Final = (
         old="            frame.retry = kept_back(once.confirmed, send, name, message, options)\n",
         new="            kept_back(once.confirmed, send, name, message, options)()\n"
         "            frame.retry = lambda: None\n",
-        tests=("tests/integration/worker/test_effects.py", "-k", "retr and redis"),
+        tests=("tests/integration/sql/test_retries.py",),
     ),
     Mutant(
         name="messages are struck off before they are sent",

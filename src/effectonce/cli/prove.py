@@ -70,36 +70,43 @@ def prove(
 
     Exit code: 0 if it takes effect once, 1 if not, or if it fails when nothing is done to it, 2 for a bad option.
     """
-    from effectonce.testing.databases import database_of  # noqa: PLC0415 - --help need not load Celery
-    from effectonce.testing.delivery import Call  # noqa: PLC0415
-    from effectonce.testing.page import page_of  # noqa: PLC0415
-    from effectonce.testing.sweep import Sweep  # noqa: PLC0415
+    from effectonce.testing.page import page_of  # noqa: PLC0415 - --help need not load Celery
     from effectonce.testing.verdict import NotOnce  # noqa: PLC0415
 
     proven = _task_of(app, task)
-    try:
-        compared = None if database is None else database_of(database)
-    except (ImportError, TypeError, ValueError) as error:
-        raise click.BadParameter(str(error), param_hint="--database") from error
+    compared = _database_of(database)
     where = f"on {_shown(database)}" if database else "and compares no database"
-    confirm(
-        f"prove runs {task} many times {where}; what it calls outside is called for real. Go on?",
-        said_yes=yes,
-        can_look=False,
-    )
-    found: Proof | NotOnce
+    question = f"prove runs {task} many times {where}; what it calls outside is called for real. Go on?"
+    confirm(question, said_yes=yes, can_look=False)
     with _progress(quiet=as_json) as progress:
-        try:
-            found = Sweep(Call(proven, arguments, kwargs), compared, ignore, progress=progress).prove()
-        except NotOnce as fault:
-            found = fault
-        except Exception as error:
-            message = f"{task} fails when nothing is done to it: {type(error).__name__}: {error}"
-            raise click.ClickException(message) from error
+        found = _proof(proven, arguments, kwargs, database=compared, ignore=ignore, progress=progress)
     if html is not None:
         html.write_text(page_of(found), encoding="utf-8")
     click.echo(json.dumps(_told(found)) if as_json else str(found))
     sys.exit(1 if isinstance(found, NotOnce) else 0)
+
+
+def _proof(task: Any, arguments: list[Any], kwargs: dict[str, Any], **options: Any) -> "Proof | NotOnce":
+    from effectonce.testing.delivery import Call  # noqa: PLC0415
+    from effectonce.testing.sweep import Sweep  # noqa: PLC0415
+    from effectonce.testing.verdict import NotOnce  # noqa: PLC0415
+
+    try:
+        return Sweep(Call(task, arguments, kwargs), **options).prove()
+    except NotOnce as fault:
+        return fault
+    except Exception as error:
+        message = f"{task.name} fails when nothing is done to it: {type(error).__name__}: {error}"
+        raise click.ClickException(message) from error
+
+
+def _database_of(given: str | None) -> Any:
+    from effectonce.testing.databases import database_of  # noqa: PLC0415
+
+    try:
+        return None if given is None else database_of(given)
+    except (ImportError, TypeError, ValueError) as error:
+        raise click.BadParameter(str(error), param_hint="--database") from error
 
 
 def _task_of(named: str, task: str) -> Any:
