@@ -36,7 +36,7 @@ layers:
 
 # regenerate the locks; `just lock --upgrade` takes the newest versions
 lock *args:
-    "{{ bin }}"/uv pip compile pyproject.toml {{ lockoptions }} {{ args }} --extra test --extra demo --extra cli --extra postgresql --extra mysql --extra django --extra check --extra web --extra metrics --extra otel --group dev -o requirements/dev.lock
+    "{{ bin }}"/uv pip compile pyproject.toml {{ lockoptions }} {{ args }} --extra test --extra demo --extra cli --extra postgresql --extra mysql --extra django --extra check --extra web --extra metrics --extra otel --extra schema --group dev -o requirements/dev.lock
     "{{ bin }}"/uv pip compile pyproject.toml {{ lockoptions }} {{ args }} --extra demo --extra check --group build -o requirements/demo.lock
     "{{ bin }}"/uv pip compile {{ lockoptions }} {{ args }} --no-deps --group services -o requirements/services.lock
 

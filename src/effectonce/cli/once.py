@@ -14,6 +14,7 @@ from effectonce.cli.cards import project
 from effectonce.cli.doctor import doctor
 from effectonce.cli.outbox import outbox, relay
 from effectonce.cli.plainly import as_json, plain_errors
+from effectonce.cli.schema import schema
 from effectonce.cli.web import web
 from effectonce.domain.claims import Entry, State
 from effectonce.errors import EffectNotFound
@@ -46,27 +47,7 @@ once.add_command(doctor)
 once.add_command(relay)
 once.add_command(web)
 once.add_command(outbox)
-
-
-@once.group()
-def schema() -> None:
-    """Create the ledger's tables."""
-
-
-@schema.command("create")
-@as_json
-@click.pass_obj
-@plain_errors
-def create(extension: Any, *, as_json: bool) -> None:
-    """Create what is missing; what is there stays."""
-    ready = []
-    for store in extension.stores or (extension.ledger,):
-        store.create_schema()
-        store.ping()
-        ready.append(store.name)
-    click.echo(
-        json.dumps({"ready": ready}) if as_json else "\n".join(f"the ledger at {name} is ready" for name in ready)
-    )
+once.add_command(schema)
 
 
 @once.command()

@@ -195,6 +195,7 @@ class HostedLedger(SqlLedger):
     """A ledger in the database of a host."""
 
     source: HostedSource
+    _changes_itself = False
 
     def __init__(self, host: Host, *, create: bool = False) -> None:
         super().__init__(HostedSource(host), schema=None, create=create)

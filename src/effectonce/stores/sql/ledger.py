@@ -43,10 +43,11 @@ from effectonce.stores.sql.sightings import SqlSightings
 from effectonce.stores.sql.source import Source
 from effectonce.stores.sql.steps import StepRecords
 from effectonce.stores.sql.surveys import SqlSurvey
+from effectonce.stores.sql.upgrading import Upgrading
 from effectonce.stores.sql.work import SqlWork
 
 
-class SqlLedger(StepRecords, Keeping, SqlReservations, SqlSightings):
+class SqlLedger(Upgrading, StepRecords, Keeping, SqlReservations, SqlSightings):
     """A ledger in a SQL database; open it with `open`."""
 
     @classmethod

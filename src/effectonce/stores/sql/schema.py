@@ -21,15 +21,18 @@ def create_tables(connection: Connection, tables: Tables, dialect: Dialect) -> N
 
     Two processes may do it at once: SQLite's one writer, or a lock, puts them in a row.
     """
-    with _one_at_a_time(connection, dialect):
+    with one_at_a_time(connection, dialect):
         if dialect.name != "sqlite":
-            _create_schema(connection, tables.metadata.schema)
-        _create_missing(connection, tables)
+            create_schema(connection, tables.metadata.schema)
+        create_missing(connection, tables)
 
 
 @contextmanager
-def _one_at_a_time(connection: Connection, dialect: Dialect) -> Iterator[None]:
-    """MariaDB's lock is the session's, since its definitions commit by themselves: it is let go after the last one."""
+def one_at_a_time(connection: Connection, dialect: Dialect) -> Iterator[None]:
+    """A context in which nobody else makes or changes tables.
+
+    MariaDB's lock is the session's, since its definitions commit by themselves: it is let go after the last one.
+    """
     if dialect.name == "postgresql":
         connection.execute(text("select pg_advisory_xact_lock(:lock)"), {"lock": _ONE_AT_A_TIME})
     if dialect.name == "mariadb" and not connection.scalar(text("select get_lock(:lock, 30)"), {"lock": _NAMED}):
@@ -43,13 +46,14 @@ def _one_at_a_time(connection: Connection, dialect: Dialect) -> Iterator[None]:
             connection.scalar(text("select release_lock(:lock)"), {"lock": _NAMED})
 
 
-def _create_missing(connection: Connection, tables: Tables) -> None:
+def create_missing(connection: Connection, tables: Tables) -> None:
+    """Create tables that are not there, and note the version where none is noted."""
     tables.metadata.create_all(connection)
     if connection.execute(select(tables.meta.c.version)).first() is None:
         connection.execute(tables.meta.insert().values(version=VERSION))
 
 
-def _create_schema(connection: Connection, name: str | None) -> None:
+def create_schema(connection: Connection, name: str | None) -> None:
     """Ask first: one who may not create a schema may still use the one that is there."""
     if name is not None and not inspect(connection).has_schema(name):
         connection.execute(CreateSchema(name))

@@ -1,0 +1,1 @@
+"""The steps, one a file; see the package above."""
