@@ -1,4 +1,4 @@
-"""Threads and solo, besides prefork: the same promises."""
+"""Threads, solo, gevent and eventlet, besides prefork: the same promises."""
 
 import pytest
 
@@ -10,9 +10,12 @@ POOLS = [
     ("amqp+sqlite", "threads"),
     ("amqp+sqlite", "solo"),
 ]
+GREEN = [("redis+postgresql", "gevent"), ("redis+postgresql", "eventlet")]
+SWEEPING = {"SHOP_RENEW": "1"}
+"""An idle worker of these pools gives nothing back that dead ones held, unless our sweeper runs."""
 
 
-@pytest.mark.parametrize(("pair", "pool"), POOLS)
+@pytest.mark.parametrize(("pair", "pool"), POOLS + GREEN)
 def test_a_repeat_gets_the_first_result_in_every_pool(shop: Shop, pair: str, pool: str) -> None:
     shop.start()
     for task, done in (("charge", "charged 1"), ("mail", "mailed 1")):
@@ -36,7 +39,21 @@ def test_a_worker_killed_in_a_body_loses_nothing_in_every_pool(shop: Shop, pair:
     shop.assert_once(task, 1)
 
 
-@pytest.mark.parametrize(("pair", "pool"), POOLS)
+@pytest.mark.parametrize(("pair", "pool"), GREEN)
+def test_a_worker_killed_in_a_body_loses_nothing_in_green_pools(shop: Shop, pair: str, pool: str) -> None:
+    shop.end_workers()
+    shop.shut("charge-1")
+    worker = shop.add(env=SWEEPING)
+    result = shop.send("charge", 1)
+    shop.wait_at("charge-1")
+    worker.kill()
+    shop.open("charge-1")
+    shop.add(env=SWEEPING)
+    assert result.get(timeout=60)
+    shop.assert_once("charge", 1)
+
+
+@pytest.mark.parametrize(("pair", "pool"), [*POOLS, *(pytest.param(*each, marks=pytest.mark.soak) for each in GREEN)])
 def test_retries_go_on_in_every_pool(shop: Shop, pair: str, pool: str) -> None:
     shop.start()
     assert shop.send("flaky", 1, 2).get(timeout=60) == "at try 2"

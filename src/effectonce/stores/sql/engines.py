@@ -7,6 +7,7 @@ from sqlalchemy import URL, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError
 
 from effectonce.stores.sql.dialects import dialect_of
+from effectonce.stores.sql.green import let_others_run
 from effectonce.stores.sql.mariadb import OURS
 
 _CONNECT: Final = {
@@ -68,6 +69,7 @@ def check_engine(engine: Engine) -> None:
         raise ValueError(message)
     dialect_of(dialect.name)
     _check_driver(dialect.name, dialect.driver)
+    let_others_run()
     if dialect.name == "sqlite" and _is_in_memory(engine.url):
         raise ValueError(_IN_MEMORY)
 
