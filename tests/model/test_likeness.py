@@ -318,7 +318,7 @@ def _raising(error: BaseException) -> Callable[..., Any]:
 
 def _frame(monkeypatch: pytest.MonkeyPatch) -> tuple[Any, list[str]]:
     sent: list[str] = []
-    monkeypatch.setattr(endings, "_send_copy", lambda *_: sent.append("copy"))
+    monkeypatch.setattr(endings, "_send_copy", lambda *_, **__: sent.append("copy"))
 
     def fenced() -> None:
         raise Fenced
