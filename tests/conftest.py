@@ -11,10 +11,9 @@ A server that cannot be had skips the test with the reason; where ``CI`` is set,
 
 import contextlib
 import os
-import sys
 from collections.abc import Generator, Iterator
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 from celery import _state
@@ -37,10 +36,14 @@ PLACES: dict[str, type[Redis | RabbitMQ | PostgreSQL | PgBouncer | MariaDB]] = {
 
 @pytest.fixture(autouse=True)
 def _tasks_of_its_own() -> Iterator[None]:
-    """Celery gives a task that a test defines to every app of this process; it ends with the test."""
-    before = set(_given_to_every_app())
+    """Celery gives a task of one app to every other app of this process, those of other tests and files too.
+
+    Tasks of ``shared_task`` are meant for every app: those of files stay, those of a test end with it.
+    """
+    shared = {each for each in _given_to_every_app() if each.__module__ != "celery.app.base"}
+    _given_to_every_app().intersection_update(shared)
     yield
-    _given_to_every_app().intersection_update(before)
+    _given_to_every_app().intersection_update(shared)
 
 
 @pytest.fixture(scope="session")
@@ -149,9 +152,8 @@ def pytest_runtest_call() -> Generator[None, object, object]:
     return (yield from _skipping())
 
 
-def _given_to_every_app() -> set[object]:
-    state = sys.modules.get("celery._state")
-    return set() if state is None else state._on_app_finalizers
+def _given_to_every_app() -> set[Any]:
+    return _state._on_app_finalizers  # type: ignore[no-any-return]
 
 
 def _ours(server: Own | Given) -> Own:

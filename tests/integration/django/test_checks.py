@@ -28,7 +28,7 @@ def guarded() -> Iterator[Callable[..., EffectOnce]]:
         _state._apps.discard(app)
     yield make
     for app in made:
-        for store in app.effectonce._opened.values():
+        for store in app.effectonce._places._opened.values():
             store.close()
         app.close()
     for app in before:
