@@ -14,8 +14,9 @@ from typing import Any, Final
 from weakref import ref
 
 from sqlalchemy import TextClause, event
-from sqlalchemy.ext.asyncio import async_scoped_session, async_sessionmaker
 from sqlalchemy.orm import ORMExecuteState, Session, SessionTransaction, scoped_session, sessionmaker
+
+from effectonce.stores.sql.asynchronous import is_one_of
 
 GUARDS_OWN: Final = "effectonce_own"
 """Where `Session.info` says that the guard has made it."""
@@ -83,9 +84,9 @@ def _is_open(each: ref[Session]) -> bool:
 
 
 def _told_by(maker: Any) -> Any:
-    if isinstance(maker, (async_scoped_session, scoped_session)):
+    if isinstance(maker, scoped_session) or is_one_of(maker, "async_scoped_session"):
         maker = maker.session_factory
-    if isinstance(maker, async_sessionmaker):
+    if is_one_of(maker, "async_sessionmaker"):
         told: type[Session] = maker.kw.get("sync_session_class") or maker.class_.sync_session_class
         own = type(told.__name__, (told,), {"__module__": told.__module__})
         maker.configure(sync_session_class=own)

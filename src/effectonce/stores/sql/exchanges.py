@@ -12,11 +12,10 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
-from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, async_sessionmaker
 from sqlalchemy.orm import Session
 from sqlalchemy.util import await_only, greenlet_spawn
 
@@ -26,6 +25,7 @@ from effectonce.domain.outbox import Message, Stored
 from effectonce.errors import FenceRefused, LedgerUnavailable, OutboxUnsuitable
 from effectonce.ports import Conflict
 from effectonce.stores.sql.asking import ask_how_it_ended
+from effectonce.stores.sql.asynchronous import is_one_of
 from effectonce.stores.sql.escapes import exempt
 from effectonce.stores.sql.locked import Locked
 from effectonce.stores.sql.outgoing import Outgoing, watch_savepoints
@@ -35,6 +35,8 @@ from effectonce.stores.sql.sessions import place_of, session_of
 from effectonce.stores.sql.transactions import SETTLE_WAIT
 
 if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncSession
+
     from effectonce.stores.sql.ledger import SqlLedger
 
 T = TypeVar("T")
@@ -56,7 +58,7 @@ class SqlExchange(ReservingWork):
         self._begun: Connection | None = None
         self._ended = State.COMPLETED
         self._callers: Session | None = None
-        self.is_async = isinstance(sessions, (async_sessionmaker, AsyncEngine))
+        self.is_async = is_one_of(sessions, "async_sessionmaker", "AsyncEngine")
         self._engine = _engine_of(ledger, sessions) if self.is_async else ledger.source.engine
         self.face: Any = self._async_session(sessions) if self.is_async else self._sync_session()
         self.session: Session = session_of(self.face)
@@ -83,8 +85,10 @@ class SqlExchange(ReservingWork):
             registry.registry.set(session)
         return session
 
-    def _async_session(self, sessions: Any) -> AsyncSession:
-        if isinstance(sessions, AsyncEngine):
+    def _async_session(self, sessions: Any) -> "AsyncSession":
+        if is_one_of(sessions, "AsyncEngine"):
+            from sqlalchemy.ext.asyncio import AsyncSession  # noqa: PLC0415 - its user has loaded it
+
             return AsyncSession(sessions, join_transaction_mode="create_savepoint")
         session: AsyncSession = sessions(join_transaction_mode="create_savepoint")
         return session
@@ -230,11 +234,11 @@ def _over(*_: Any, **__: Any) -> Connection:
 
 
 def _engine_of(ledger: "SqlLedger", sessions: Any) -> Engine:
-    bind = sessions if isinstance(sessions, AsyncEngine) else sessions.kw.get("bind")
-    if not isinstance(bind, AsyncEngine):
+    bind = sessions if is_one_of(sessions, "AsyncEngine") else sessions.kw.get("bind")
+    if not is_one_of(bind, "AsyncEngine"):
         reason = "the async_sessionmaker has no engine: give async_sessionmaker(engine)"
         raise OutboxUnsuitable(ledger=ledger.name, reason=reason)
     if place_of(bind.url) != place_of(ledger.source.engine.url):
         reason = "the asynchronous engine belongs to another database than the ledger"
         raise OutboxUnsuitable(ledger=ledger.name, reason=reason)
-    return bind.sync_engine
+    return cast("Engine", bind.sync_engine)

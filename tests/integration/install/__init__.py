@@ -1,0 +1,1 @@
+"""What works with nothing but the core's own dependencies."""
