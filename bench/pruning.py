@@ -114,7 +114,7 @@ def _prune(url: str, started: Event, stop: Event, count: "Synchronized[int]") ->
     """Prune until told to stop, as a worker does."""
     ledger = SqlLedger.open(url)
 
-    def progress(_looked: int, removed: int) -> None:
+    def progress(_looked: int, removed: int, _share: float) -> None:
         count.value = removed
         started.set()
         if stop.is_set():

@@ -161,6 +161,10 @@ class Entries:
         """
         return {store.name: Pruner(store).prune(progress) for store in self._once.stores}
 
+    def over(self, progress: Progress | None = None) -> Mapping[str, int]:
+        """How many entries `prune` would remove from each ledger now; nothing is changed."""
+        return {store.name: Pruner(store).over(progress) for store in self._once.stores}
+
     def _seen(self, store: LedgerStore, entry: Entry) -> Seen:
         waiting = [read_held(self._once.app, message) for message in store.held(entry.digest)]
         return Seen(store=store, entry=entry, steps=store.steps(entry.digest), waiting=waiting)

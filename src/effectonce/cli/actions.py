@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import click
@@ -75,25 +75,28 @@ def redact(extension: Any, *, key: str, **how: bool) -> None:
 
 
 @click.command()
+@dry_run
 @as_json
 @click.pass_obj
 @plain_errors
-def prune(extension: Any, *, as_json: bool) -> None:
+def prune(extension: Any, *, dry_run: bool, as_json: bool) -> None:
     """Remove entries whose time is over, in small batches; workers do it by themselves."""
     shows = sys.stderr.isatty()
+    word = "would be removed" if dry_run else "removed"
 
-    def progress(looked: int, removed: int) -> None:
+    def progress(looked: int, removed: int, share: float) -> None:
         if shows:
-            click.echo(f"\r{looked} looked at, {removed} removed", nl=False, err=True)
+            click.echo(f"\r{share:4.0%}: {looked} looked at, {removed} {word}", nl=False, err=True)
+            if share == 1:
+                click.echo("", err=True)
 
-    removed = extension.entries.prune(progress)
-    if shows:
-        click.echo("", err=True)
-    if as_json:
-        click.echo(json.dumps(removed))
-        return
-    for ledger, number in removed.items():
-        click.echo(f"{ledger}: " + ("another process is pruning" if number is None else f"{number} entries removed"))
+    go = extension.entries.over if dry_run else extension.entries.prune
+    removed: Mapping[str, int | None] = go(progress)
+    lines = [
+        f"{ledger}: " + ("another process is pruning" if number is None else f"{number} entries {word}")
+        for ledger, number in removed.items()
+    ]
+    click.echo(json.dumps(removed) if as_json else "\n".join(lines))
 
 
 ACTIONS: Final = (settle, rerun, reopen, redact, prune)

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import click
 
+from effectonce.cli.asking import dry_run
 from effectonce.cli.plainly import as_json, plain_errors
 from effectonce.ports import LedgerStore, is_transactional
 
@@ -36,16 +37,19 @@ def create(extension: Any, *, as_json: bool) -> None:
 
 @schema.command("upgrade")
 @click.option("--post", is_flag=True, help="Also the steps that old code must not see: when all of it is gone.")
+@dry_run
 @as_json
 @click.pass_obj
 @plain_errors
-def upgrade(extension: Any, *, post: bool, as_json: bool) -> None:
+def upgrade(extension: Any, *, post: bool, dry_run: bool, as_json: bool) -> None:
     """Make the steps to this release's version that are missing; before its code is deployed."""
     phase = "post" if post else "pre"
     made = {
-        store.name: list(_with_alembic(partial(store.upgrade_schema, phase=phase))) for store in _sql_stores(extension)
+        store.name: list(_with_alembic(partial(store.missing_steps if dry_run else store.upgrade_schema, phase=phase)))
+        for store in _sql_stores(extension)
     }
-    lines = [f"{name}: {', '.join(steps) if steps else 'nothing was missing'}" for name, steps in made.items()]
+    would, nothing = ("would make ", "nothing is missing") if dry_run else ("", "nothing was missing")
+    lines = [f"{name}: {would + ', '.join(steps) if steps else nothing}" for name, steps in made.items()]
     click.echo(json.dumps(made) if as_json else "\n".join(lines))
 
 

@@ -14,6 +14,11 @@ class Pruned:
     removed: int
     after: bytes | None
 
+    @property
+    def share(self) -> float:
+        """Which part of the ledger has been looked at, 0 to 1: digests are spread evenly."""
+        return 1.0 if self.after is None else int.from_bytes(self.after[:4]) / 2**32
+
 
 class Keeping(Protocol):
     """The part of a `LedgerStore` that looks after what is held or finished."""
@@ -55,4 +60,8 @@ class Keeping(Protocol):
 
         That is: ended or released, past their life, and without a message. With their steps; one short transaction.
         """
+        ...
+
+    def over(self, *, limit: int, after: bytes) -> Pruned:
+        """Look as `prune` does, and say how many it would remove now; nothing is written."""
         ...

@@ -10,12 +10,12 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from hashlib import blake2b
-from typing import Final
+from typing import Final, Protocol
 
 from effectonce.domain.claims import Claim, Granted, State
 from effectonce.errors import SchemaMissing
 from effectonce.events import Emit, Event, Name
-from effectonce.ports import LedgerStore, Renewal, Sleep, history_of
+from effectonce.ports import LedgerStore, Pruned, Renewal, Sleep, history_of
 
 BATCH: Final = 2000
 """Entries that one batch looks at."""
@@ -36,8 +36,16 @@ KEY: Final = "effectonce:pruner"
 _DIGEST: Final = blake2b(KEY.encode(), digest_size=16).digest()
 _DEATHS: Final = 30_000
 
-Progress = Callable[[int, int], None]
-"""Told after each batch: how many entries were looked at so far, and how many removed."""
+Progress = Callable[[int, int, float], None]
+"""Told after each batch: entries looked at so far, entries removed, and which part of the ledger that was, 0 to 1."""
+
+
+class Batch(Protocol):
+    """One batch of a pass: what removes, or only counts, what is over among the next *limit* entries."""
+
+    def __call__(self, *, limit: int, after: bytes) -> Pruned:
+        """See `ports.LedgerStore.prune` and `ports.LedgerStore.over`."""
+        ...
 
 
 class Pruner:
@@ -59,24 +67,31 @@ class Pruner:
             return None
         try:
             self._store.forget_sightings()
-            return self._pass(granted, progress)
+            return self._pass(self._store.prune, progress, goes_on=lambda: self._leads(granted))
         finally:
             self._store.release(granted, retries=0, reset=True, keep=None)
 
-    def _pass(self, granted: Granted, progress: Progress | None) -> int:
+    def over(self, progress: Progress | None = None) -> int:
+        """How many entries a pass would remove now; nothing is written, and nobody's pass is waited for."""
+        return self._pass(self._store.over, progress, goes_on=lambda: True)
+
+    def _pass(self, batch: Batch, progress: Progress | None, *, goes_on: Callable[[], bool]) -> int:
         looked = removed = 0
         after: bytes | None = b""
         while after is not None:
             began = self._clock()
-            pruned = self._store.prune(limit=BATCH, after=after)
+            pruned = batch(limit=BATCH, after=after)
             looked, removed, after = looked + pruned.looked, removed + pruned.removed, pruned.after
             if progress is not None:
-                progress(looked, removed)
-            if granted.attempt not in self._store.renew([_renewal(granted)]):
+                progress(looked, removed, pruned.share)
+            if not goes_on():
                 return removed
             if after is not None:
                 self._sleep(self._clock() - began)
         return removed
+
+    def _leads(self, granted: Granted) -> bool:
+        return granted.attempt in self._store.renew([_renewal(granted)])
 
     def is_due(self, now: float) -> bool:
         """Whether the last pass ended long enough ago; *now* is epoch seconds, and decides nothing else."""

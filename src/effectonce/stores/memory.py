@@ -211,6 +211,8 @@ class MemoryLedger(MemoryReservations, MemorySightings):
         del limit, after
         return Pruned(looked=0, removed=0, after=None)
 
+    over = prune
+
     def mark_continued(self, digest: bytes, attempt: bytes) -> None:
         """Note that the continuation went out."""
         crashpoints.crash_point("mark.before")

@@ -5,20 +5,22 @@ import os
 import pty
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
 import click
 import pytest
 from celery import Celery
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
 from effectonce import EffectOnce
 from effectonce.cli import tables
 from effectonce.cli.effectonce import main
 from effectonce.cli.on_app import COMMANDS
 from effectonce.cli.once import once
+from effectonce.testing.conformance.scene import DONE, granted, new_claim
 from tests.integration.commands.conftest import Desk
 
 
@@ -50,17 +52,47 @@ def test_every_command_that_ends_has_json() -> None:
     assert lacking == ["web"]
 
 
-def test_creating_and_draining_in_json(sqlite_url: str) -> None:
-    app = Celery("in-json", broker="memory://", backend="cache+memory://", set_as_current=False)
+Typed = Callable[..., Result]
+
+
+@pytest.fixture
+def on_sqlite(sqlite_url: str) -> Iterator[tuple[EffectOnce, Typed]]:
+    """An app on a database without tables, and what a person types about it."""
+    app = Celery("on-sqlite", broker="memory://", backend="cache+memory://", set_as_current=False)
     extension = EffectOnce(app, ledger=sqlite_url)
     context = type("Context", (), {"app": app})()
-    answers = [
-        json.loads(CliRunner().invoke(once, words, obj=context).output)
-        for words in (["schema", "create", "--json"], ["relay", "--drain", "--json"])
-    ]
-    assert answers == [{"ready": [extension.ledger.name]}, {"sent": 0, "left": 0, "stuck": 0}]
+    yield extension, lambda *words: CliRunner().invoke(once, words, obj=context)
     extension.ledger.close()
     app.close()
+
+
+def test_creating_and_draining_in_json(on_sqlite: tuple[EffectOnce, Typed]) -> None:
+    extension, typed = on_sqlite
+    answers = [
+        json.loads(typed(*words).output) for words in (["schema", "create", "--json"], ["relay", "--drain", "--json"])
+    ]
+    assert answers == [{"ready": [extension.ledger.name]}, {"sent": 0, "left": 0, "stuck": 0}]
+
+
+def test_a_dry_run_of_prune_counts_what_is_over_and_leaves_it(on_sqlite: tuple[EffectOnce, Typed]) -> None:
+    extension, typed = on_sqlite
+    ledger = extension.ledger
+    ledger.create_schema()
+    ends = [replace(DONE, keep=keep) for keep in (0.0, 0.0, 60.0)]
+    assert all(ledger.complete(granted(ledger, new_claim()), end) for end in ends)
+    assert typed("prune", "--dry-run").output == f"{ledger.name}: 2 entries would be removed\n"
+    assert json.loads(typed("prune", "--dry-run", "--json").output) == {ledger.name: 2}
+    assert typed("prune").output == f"{ledger.name}: 2 entries removed\n"
+    assert json.loads(typed("prune", "--dry-run", "--json").output) == {ledger.name: 0}
+
+
+def test_a_dry_run_of_an_upgrade_names_the_steps_and_makes_none(on_sqlite: tuple[EffectOnce, Typed]) -> None:
+    extension, typed = on_sqlite
+    would = typed("schema", "upgrade", "--dry-run").output
+    assert would.startswith(f"{extension.ledger.name}: would make pre_0001")
+    assert typed("schema", "check").exit_code == 1, "nothing was made"
+    assert typed("schema", "upgrade").output == would.replace("would make ", "")
+    assert "nothing is missing" in typed("schema", "upgrade", "--dry-run").output
 
 
 def test_it_does_what_celerys_command_does(named: Desk) -> None:

@@ -40,12 +40,27 @@ def test_a_pass_takes_all_that_is_over_in_batches_and_says_how_far_it_is(
     gone = over(ledger, 9)
     stays = granted(ledger, new_claim())
     ledger.complete(stays, DONE)
-    told: list[tuple[int, int]] = []
-    assert Pruner(ledger, sleep=lambda _: None).prune(lambda looked, removed: told.append((looked, removed))) == 9
+    told: list[tuple[int, int, float]] = []
+    assert Pruner(ledger, sleep=lambda _: None).prune(lambda *seen: told.append(seen)) == 9
     assert [ledger.read(digest) for digest in gone] == [None] * 9
     assert ledger.read(stays.digest) is not None
     assert len(told) >= 3
     assert told == sorted(told)
+    assert [share for _, _, share in told] == sorted({share for _, _, share in told})
+    assert told[-1][2] == 1.0
+
+
+def test_a_look_counts_what_a_pass_would_take_and_leaves_it(ledger: SqlLedger, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pruning, "BATCH", 4)
+    gone = over(ledger, 9)
+    ledger.complete(granted(ledger, new_claim()), DONE)
+    granted(ledger, new_claim())
+    told: list[tuple[int, int, float]] = []
+    assert Pruner(ledger, sleep=lambda _: None).over(lambda *seen: told.append(seen)) == 9
+    assert told[-1][1:] == (9, 1.0)
+    assert all(ledger.read(digest) for digest in gone)
+    assert ledger.find(KEY) == [], "a look claims nothing"
+    assert Pruner(ledger).prune() == 9
 
 
 def test_an_entry_whose_messages_are_not_sent_yet_stays(ledger: SqlLedger) -> None:
@@ -69,7 +84,7 @@ def test_one_process_prunes_at_a_time(ledger: SqlLedger) -> None:
     over(ledger, 1)
     answers = []
 
-    def in_the_middle(_looked: int, _removed: int) -> None:
+    def in_the_middle(*_: float) -> None:
         answers.append(Pruner(ledger).prune())
 
     assert Pruner(ledger).prune(in_the_middle) == 1
@@ -78,7 +93,7 @@ def test_one_process_prunes_at_a_time(ledger: SqlLedger) -> None:
 
 
 def test_a_pass_that_breaks_off_lets_the_next_one_begin(ledger: SqlLedger) -> None:
-    def broken(_looked: int, _removed: int) -> None:
+    def broken(*_: float) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

@@ -201,6 +201,8 @@ class RedisLedger(RedisSightings):
         del limit, after
         return Pruned(looked=0, removed=0, after=None)
 
+    over = prune
+
     def mark_continued(self, digest: bytes, attempt: bytes) -> None:
         """Note that the continuation went out."""
         crashpoints.crash_point("mark.before")

@@ -50,13 +50,29 @@ class Keeping(ShortTransactions):
         statements = self.statements.keeping
 
         def prune(connection: Connection) -> Pruned:
-            end = connection.execute(statements.page_end, {"after": after, "skip": max(limit, 1) - 1}).scalar()
-            values = {"after": after, "last": _LAST if end is None else bytes(end)}
+            values, end = self._batch(connection, limit, after)
             removed = connection.execute(statements.prune, values).rowcount
             connection.execute(statements.prune_steps, values)
-            return Pruned(looked=limit, removed=removed, after=None if end is None else bytes(end))
+            return Pruned(looked=limit, removed=removed, after=end)
 
         return self._settled(prune)
+
+    def over(self, *, limit: int, after: bytes) -> Pruned:
+        """See `ports.LedgerStore.over`."""
+        statements = self.statements.keeping
+
+        def look(connection: Connection) -> Pruned:
+            values, end = self._batch(connection, limit, after)
+            return Pruned(looked=limit, removed=connection.execute(statements.over, values).scalar() or 0, after=end)
+
+        return self._looked(look)
+
+    def _batch(self, connection: Connection, limit: int, after: bytes) -> tuple[dict[str, bytes], bytes | None]:
+        """The next entries as a range of digests, and where it ends; None: it is the last."""
+        skip = {"after": after, "skip": max(limit, 1) - 1}
+        found = connection.execute(self.statements.keeping.page_end, skip).scalar()
+        end = None if found is None else bytes(found)
+        return {"after": after, "last": end or _LAST}, end
 
     def _changed(self, entry: Entry, statement: Any, *, then: Any = None, **changes: Any) -> bool:
         values = {**held_values(entry), "seen": int(entry.state), **changes}

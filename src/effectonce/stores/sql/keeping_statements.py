@@ -42,13 +42,16 @@ class KeepingStatements:
         self.unhold = text(f"delete from {held} where digest = :digest and mark = :mark")
         # No lock; primary key alone.
         self.page_end = text(f"select digest from {entries} where digest > :after order by digest limit 1 offset :skip")
-        # Row locks of what goes; a range of the primary key, and the indexes of messages.
-        self.prune = text(
-            f"delete from {entries} where digest > :after and digest <= :last and keep_until < {dialect.moment} "
+        over = (
+            f"from {entries} where digest > :after and digest <= :last and keep_until < {dialect.moment} "
             f"and state in ({ENDED}, {State.RELEASED:d}) "
             f"and not exists (select 1 from {held} h where h.digest = {entries}.digest) "
             f"and not exists (select 1 from {outbox} o where o.effect = {entries}.digest)"
         )
+        # Row locks of what goes; a range of the primary key, and the indexes of messages.
+        self.prune = text(f"delete {over}")
+        # No lock; the same.
+        self.over = text(f"select count(*) {over}")
         # Row locks of what goes; a range of the primary key, and the entries' primary key.
         self.prune_steps = text(
             f"delete from {steps} where digest > :after and digest <= :last "

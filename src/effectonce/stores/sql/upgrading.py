@@ -17,13 +17,21 @@ class Upgrading(ShortTransactions):
         with self._unchecked_transaction(wait=SETTLE_WAIT) as connection:
             return migrations.upgrade(connection, self._tables, self.dialect, phase=phase)
 
+    def missing_steps(self, *, phase: Phase) -> Sequence[str]:
+        """The names of the steps that `upgrade_schema` would make now; nothing is changed."""
+        self._may_change()
+        with self._reading() as connection:
+            return migrations.missing(connection, self._tables, phase=phase)
+
     def check_schema(self) -> Sequence[str]:
         """What is not as this release expects it, in words; empty when all is."""
         with self._reading() as connection:
             found = migrations.differences(connection, self._tables)
             if found or not self._changes_itself:
                 return found
-            return [f"a step was not made: {step}" for step in migrations.missing(connection, self._tables)]
+            return [
+                f"a step was not made: {step}" for step in migrations.missing(connection, self._tables, phase="post")
+            ]
 
     def schema_sql(self) -> Sequence[str]:
         """The statements that make the tables; asks nobody."""

@@ -145,6 +145,14 @@ class Keeping(Suite):
         assert timeless(entry_of(store, claim)) == timeless(before)
         assert len(store.steps(claim.digest)) == 2
 
+    def test_a_look_removes_nothing(self, store: LedgerStore) -> None:
+        claim, _ = self._in(store, State.COMPLETED, keep=HOUR)
+        over, _ = self._in(store, State.RELEASED, keep=MOMENT)
+        self.until(lambda: store.forgets_by_itself or store.over(limit=1000, after=b"").removed >= 1)
+        assert store.over(limit=1000, after=b"").after is None
+        assert store.read(claim.digest) is not None
+        assert store.forgets_by_itself or store.read(over.digest) is not None
+
     @pytest.mark.parametrize("keep", [HOUR, None])
     def test_what_has_still_to_live_stays(self, store: LedgerStore, keep: float | None) -> None:
         claim, _ = self._in(store, State.COMPLETED, keep=keep)

@@ -49,8 +49,7 @@ def upgrade(connection: Connection, tables: Tables, dialect: Dialect, *, phase: 
         if dialect.name != "sqlite":
             create_schema(connection, tables.metadata.schema)
         book = _book(connection, tables.metadata)
-        steps = [step for step in _missing(script, book) if phase == "post" or step.revision.startswith("pre")]
-        for step in steps:
+        for step in _missing(script, book, phase):
             with _operations(book, tables):
                 step.module.upgrade()
             _note(book, step)
@@ -59,9 +58,9 @@ def upgrade(connection: Connection, tables: Tables, dialect: Dialect, *, phase: 
     return made
 
 
-def missing(connection: Connection, tables: Tables) -> list[str]:
-    """The names of the steps that were not made yet."""
-    return [step.revision for step in _missing(_script(), _book(connection, tables.metadata))]
+def missing(connection: Connection, tables: Tables, *, phase: Phase) -> list[str]:
+    """The names of the steps that were not made yet, and that `upgrade` would make."""
+    return [step.revision for step in _missing(_script(), _book(connection, tables.metadata), phase)]
 
 
 def differences(connection: Connection, tables: Tables) -> list[str]:
@@ -111,10 +110,11 @@ def _book(connection: Connection, metadata: MetaData) -> Any:
     return _alembic("alembic.runtime.migration").MigrationContext.configure(connection, opts=options)
 
 
-def _missing(script: Any, book: Any) -> list[Any]:
+def _missing(script: Any, book: Any, phase: Phase) -> list[Any]:
     done = set(book.get_current_heads())
     passed = {step.revision for head in done for step in script.iterate_revisions(head, "base")}
-    return [step for step in reversed(list(script.walk_revisions())) if step.revision not in passed]
+    left = [step for step in reversed(list(script.walk_revisions())) if step.revision not in passed]
+    return [step for step in left if phase == "post" or step.revision.startswith("pre")]
 
 
 @contextmanager
