@@ -1,7 +1,7 @@
 """Faults at the questions that a leased attempt asks its ledger."""
 
+from effectonce.lab.proxy import Fault, Rule
 from tests.networks.conftest import Market
-from tests.networks.proxy import Fault, Rule
 
 LEDGERS = ["redis+postgresql", "redis+redis"]
 STATEMENTS = {

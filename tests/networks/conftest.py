@@ -15,9 +15,9 @@ import pytest
 import redis
 
 from effectonce.lab.processes import Worker
+from effectonce.lab.proxy import Proxy
 from effectonce.lab.reaper import Reaper
 from tests.integration.worker.harness import Shop
-from tests.networks.proxy import Proxy
 from tests.services import Fleet
 
 _orders = itertools.count(1)

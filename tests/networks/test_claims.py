@@ -5,9 +5,9 @@ Leases are far longer than any of these tests waits: who would have to wait for 
 
 import pytest
 
+from effectonce.lab.proxy import Fault
 from tests.networks.claims import LEDGERS, strike
 from tests.networks.conftest import Market
-from tests.networks.proxy import Fault
 
 FAULTS = [Fault.LOST_REPLY, Fault.LOST_REQUEST]
 by_name = pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name.lower().replace("_", " "))

@@ -2,8 +2,8 @@
 
 import psycopg
 
+from effectonce.lab.proxy import Fault
 from tests.networks.conftest import Market
-from tests.networks.proxy import Fault
 
 COMMIT = rb"COMMIT"
 ASKS = rb"pg_try_advisory_xact_lock"

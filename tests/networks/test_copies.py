@@ -7,8 +7,8 @@ import pytest
 from celery import chain
 from celery.result import AsyncResult
 
+from effectonce.lab.proxy import Fault, Rule
 from tests.networks.conftest import Market
-from tests.networks.proxy import Fault, Rule
 
 OPTIONS = ("-I", "tests.networks.impatient")
 CONCURRENCY = 2

@@ -11,11 +11,11 @@ from effectonce.domain.claims import State
 from effectonce.domain.leases import Lease
 from effectonce.events import Event, Name
 from effectonce.lab.process_tree import wait_until
+from effectonce.lab.proxy import Fault, Proxy
 from effectonce.runtime.keeper import Keeper
 from effectonce.testing.conformance.scene import granted, new_claim
 from tests.networks.claims import LEDGERS, strike
 from tests.networks.conftest import Market
-from tests.networks.proxy import Fault, Proxy
 
 LEASE = 2.0
 

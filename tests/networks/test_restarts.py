@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 import redis
 
+from effectonce.lab.servers.server import Server
 from tests.networks.conftest import Market
 from tests.services import Fleet
-from tests.services.server import Server
 
 OPTIONS = ("-I", "tests.networks.impatient")
 CONCURRENCY = 2

@@ -6,9 +6,9 @@ own claim to end fails.
 
 import pytest
 
+from effectonce.lab.proxy import Fault
 from tests.networks.claims import strike
 from tests.networks.conftest import Market
-from tests.networks.proxy import Fault
 
 QUERY = "?socket_timeout=0.5"
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from effectonce.lab.proxy import Fault
 from tests.networks.conftest import Market
-from tests.networks.proxy import Fault
 
 OPTIONS = ("-I", "tests.networks.impatient")
 

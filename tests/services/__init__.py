@@ -10,7 +10,8 @@ install. A URL in the environment is used instead of a server of our own, and th
 kill: they get ``ServiceMissing`` too.
 """
 
-from tests.services.faults import ServiceFailed, ServiceMissing
+from effectonce.lab.servers.faults import ServiceFailed, ServiceMissing
+from effectonce.lab.servers.server import Server
 from tests.services.fleet import Fleet
 from tests.services.given import Given
 from tests.services.mariadb import MariaDB
@@ -18,7 +19,6 @@ from tests.services.pgbouncer import PgBouncer
 from tests.services.postgresql import PostgreSQL
 from tests.services.rabbitmq import RabbitMQ
 from tests.services.redis import Redis
-from tests.services.server import Server
 
 __all__ = [
     "Fleet",

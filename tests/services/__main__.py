@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 
-from tests.services.faults import ServiceFailed, ServiceMissing
+from effectonce.lab.servers.faults import ServiceFailed, ServiceMissing
 from tests.services.fleet import Fleet
 
 

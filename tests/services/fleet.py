@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from effectonce.lab.reaper import Reaper
+from effectonce.lab.servers.server import Server
 from tests.services.given import Given, GivenMariaDB, GivenPostgreSQL, GivenRedis
 from tests.services.mariadb import MariaDB
 from tests.services.pgbouncer import PgBouncer
 from tests.services.postgresql import PostgreSQL
 from tests.services.rabbitmq import RabbitMQ
 from tests.services.redis import Redis
-from tests.services.server import Server
 
 OwnServer = TypeVar("OwnServer", bound=Server)
 GivenServer = TypeVar("GivenServer", bound=Given)

@@ -13,7 +13,7 @@ import redis
 from psycopg import sql
 from sqlalchemy import make_url
 
-from tests.services.faults import ServiceMissing
+from effectonce.lab.servers.faults import ServiceMissing
 
 
 class Given:

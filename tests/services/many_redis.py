@@ -8,9 +8,10 @@ from redis.sentinel import Sentinel
 
 from effectonce.lab.process_tree import wait_until
 from effectonce.lab.reaper import Reaper
-from tests.services.faults import ServiceFailed
-from tests.services.redis import NEVER, Redis
-from tests.services.server import Server
+from effectonce.lab.servers.faults import ServiceFailed
+from effectonce.lab.servers.redis import NEVER
+from effectonce.lab.servers.server import Server
+from tests.services.redis import Redis
 
 MASTER = "shop"
 SLOTS = 16384

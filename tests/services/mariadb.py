@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pymysql
 
+from effectonce.lab.servers.accounts import Account, own_files, plain_account, running_as
+from effectonce.lab.servers.faults import ServiceFailed, ServiceMissing
+from effectonce.lab.servers.server import Server
 from tests.services import programs
-from tests.services.accounts import Account, own_files, plain_account, running_as
-from tests.services.faults import ServiceFailed, ServiceMissing
-from tests.services.server import Server
 
 OWNER = "effectonce"
 

@@ -10,12 +10,12 @@ import psycopg
 from sqlalchemy import URL, make_url
 
 from effectonce.lab.reaper import Reaper
+from effectonce.lab.servers.accounts import Account, own_files, plain_account
+from effectonce.lab.servers.faults import ServiceMissing
+from effectonce.lab.servers.server import Server
 from tests.services import programs
-from tests.services.accounts import Account, own_files, plain_account
-from tests.services.faults import ServiceMissing
 from tests.services.given import GivenPostgreSQL
 from tests.services.postgresql import PostgreSQL
-from tests.services.server import Server
 
 SESSIONS = 12
 

@@ -16,6 +16,7 @@ import sqlalchemy as sa
 
 from effectonce.lab.ports import STANDARD, free_port
 from effectonce.lab.process_tree import descendants, is_alive, wait_until
+from effectonce.lab.servers.redis import NEVER
 from tests.services import (
     Fleet,
     Given,
@@ -29,7 +30,6 @@ from tests.services import (
     programs,
 )
 from tests.services.given import GivenMariaDB, GivenRedis
-from tests.services.redis import NEVER
 
 SERVERS = ["redis_server", "postgresql_server", "mariadb_server", "rabbitmq_server"]
 STANDARD_PORTS = {3306, 4369, 5432, 5672, 6379, 15672, 25672}

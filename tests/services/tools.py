@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from effectonce.lab.servers.faults import ServiceMissing
 from tests.services import programs
-from tests.services.faults import ServiceMissing
 
 
 def chromium() -> Path:

@@ -7,8 +7,8 @@ from urllib.parse import urlsplit
 import redis
 
 from effectonce.lab.reaper import Reaper
+from effectonce.lab.servers.server import Server
 from tests.services import Redis
-from tests.services.server import Server
 
 MASTER = "posts"
 

@@ -1,4 +1,4 @@
-"""What can be wrong with a server of the tests."""
+"""What can be wrong with a server of our own."""
 
 
 class ServiceMissing(Exception):

@@ -74,7 +74,9 @@ class Rule:
     def wait(self, count: int = 1) -> None:
         """Return when it has struck *count* times."""
         with self._changed:
-            assert self._changed.wait_for(lambda: self.count >= count, DEADLINE), f"{self._trigger} was never sent"
+            if not self._changed.wait_for(lambda: self.count >= count, DEADLINE):
+                message = f"{self._trigger} was never sent"
+                raise TimeoutError(message)
 
     def let_go(self) -> None:
         """Pass on what was held back, and hold nothing back from here on."""
@@ -179,7 +181,9 @@ class Proxy:
 
     def __init__(self, url: str) -> None:
         place = urlsplit(url)
-        assert place.port is not None
+        if place.port is None:
+            message = "the URL names no port"
+            raise ValueError(message)
         self._place = (place.hostname, place.port)
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = int(self._listener.getsockname()[1])

@@ -1,4 +1,4 @@
-"""One server of our own: started when asked for, killed and started again as a test likes."""
+"""One server of our own: started when asked for, killed and started again as one likes."""
 
 import contextlib
 import os
@@ -13,8 +13,8 @@ from typing import ClassVar
 from effectonce.lab.ports import free_port
 from effectonce.lab.process_tree import descendants, is_alive, wait_until
 from effectonce.lab.reaper import Reaper
-from tests.services.accounts import Account, running_as
-from tests.services.faults import ServiceFailed
+from effectonce.lab.servers.accounts import Account, running_as
+from effectonce.lab.servers.faults import ServiceFailed
 
 BOOT_SECONDS = 60.0
 STOP_SECONDS = 20.0
@@ -25,13 +25,15 @@ class Server(ABC):
     """A server in *folder*, on a port that it keeps for life.
 
     ``start`` returns when the server answers. Data survives ``stop`` and ``kill``, as far as the server itself keeps
-    it; a test that is over leaves its server running.
+    it.
     """
 
     name: ClassVar[str]
-    variable: ClassVar[str]
+    variable: ClassVar[str] = ""
+    """What names a server of somebody else that is used instead, if anything does."""
+    """Names a server of somebody else's, to be used instead."""
     last_words: ClassVar[signal.Signals] = signal.SIGKILL
-    """What the reaper sends first when the test run was killed."""
+    """What the reaper sends first when the run was killed."""
 
     def __init__(self, folder: Path, *, reaper: Reaper) -> None:
         self.folder = folder
@@ -134,7 +136,7 @@ class Server(ABC):
 
     @abstractmethod
     def fresh_url(self) -> str:
-        """Return the address of an empty place (database, virtual host) for one test."""
+        """Return the address of an empty place (database, virtual host)."""
 
     def put_back(self, url: str) -> None:  # noqa: B027 - a place that costs nothing is left as it is
         """Take a place back that ``fresh_url`` gave."""
@@ -176,8 +178,8 @@ class Server(ABC):
         raise ServiceFailed(message)
 
     def _wait(self, seconds: float) -> None:
-        assert self._process is not None
-        self._process.wait(timeout=seconds)
+        if self._process is not None:
+            self._process.wait(timeout=seconds)
 
     def _signal(self, number: signal.Signals) -> None:
         for pid in (self.pid, *descendants(self.pid)):
