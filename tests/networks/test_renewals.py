@@ -67,13 +67,13 @@ def test_a_late_answer_to_a_renewal_buys_no_time(
     keeper = Keeper(lambda: ledger, emit=events.put)
     renewal = rb"set lease_until" if "sql" in place else rb"EVALSHA"
     asked = time.monotonic()
-    claim = granted(ledger, new_claim(lease=0.6))
+    claim = granted(ledger, new_claim(lease=LEASE))
     late = proxy.when(renewal, Fault.LATE_REPLY)
-    lease = Lease.asked(asked, length=0.6)
+    lease = Lease.asked(asked, length=LEASE)
     with keeper.holding(claim, lease=lease, key="mail:1") as held:
         late.wait()
         assert wait_until(lambda: not held.is_trusted(time.monotonic()), seconds=5)
-        renewed_until = time.monotonic() + 0.6  # as far as the answer, had it come, would have carried
+        renewed_until = time.monotonic() + LEASE  # as far as the answer, had it come, would have carried
         assert wait_until(lambda: time.monotonic() > renewed_until)
         late.let_go()
         assert events.get(timeout=10).name is Name.LEASE_LOST

@@ -104,7 +104,7 @@ class Shop:
 
     def close(self) -> None:
         for worker in self._workers:
-            worker.stop(seconds=5)
+            worker.kill()
         self.once.ledger.close()
         self._engine.dispose()
         self.app.close()
@@ -113,9 +113,11 @@ class Shop:
         self._tmp.cleanup()
 
     def end_workers(self) -> None:
-        """Kill the workers; the next test starts its own."""
+        """Kill the workers; the next ones read a queue of their own, and so get nothing that these left behind."""
         for worker in self._workers:
             worker.kill()
+        self.app.conf.task_default_queue = self.env["SHOP_QUEUE"] = f"celery-{time.monotonic_ns()}"
+        vars(self.app).pop("amqp", None)
 
     def start(self) -> Worker:
         """A running worker: the one that lives, or a new one."""

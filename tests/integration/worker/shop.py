@@ -40,6 +40,7 @@ app.conf.update(
     result_expires=600,
     broker_connection_retry_on_startup=True,
 )
+app.conf.task_default_queue = os.environ.get("SHOP_QUEUE", "celery")
 app.conf.update(json.loads(os.environ.get("SHOP_CONF", "{}")))
 CREATE = False if os.environ.get("SHOP_CREATE") else None
 RENEW = bool(os.environ.get("SHOP_RENEW"))
