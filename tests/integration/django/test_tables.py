@@ -1,6 +1,9 @@
 """What `manage.py migrate` makes is what the ledger makes, and Django knows all of it."""
 
+import os
 from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,12 +12,16 @@ from django.apps import apps
 from django.core.management import call_command
 from django.db import connections
 
+from effectonce.contrib.django import migrations
 from effectonce.contrib.django.tables import LABEL, modelled
 from effectonce.stores.sql.ddl import META, creating, described
 from effectonce.stores.sql.ledger import SqlLedger
 from effectonce.stores.sql.tables import VERSION, tables
 from tests.integration.django import project
 from tests.services import Fleet
+
+MIGRATIONS = Path(migrations.__file__).parent
+FROZEN = Path(__file__).with_name("frozen")
 
 
 @pytest.fixture(params=["postgresql", "sqlite"])
@@ -42,6 +49,35 @@ def test_migrated_tables_are_the_ledgers_own(both: tuple[sa.Engine, sa.Engine]) 
     assert set(own) == {table.name for table in tables(None).metadata.sorted_tables}
     assert migrated == own
     assert _version(both[0]) == _version(both[1])
+
+
+def test_a_database_that_was_migrated_before_gets_what_came_since(both: tuple[sa.Engine, sa.Engine]) -> None:
+    """Also one in which an earlier release made the index with the tables."""
+    alias = "lite" if both[0].dialect.name == "sqlite" else "default"
+    for _ in range(2):
+        call_command("migrate", LABEL, "0002_history", database=alias, verbosity=0)
+        assert "effectonce_waiting" not in str(_shape(both[0]))
+        call_command("migrate", LABEL, database=alias, verbosity=0)
+    call_command("migrate", LABEL, "0002_history", fake=True, database=alias, verbosity=0)
+    call_command("migrate", LABEL, database=alias, verbosity=0)
+    migrated, own = (_shape(engine) for engine in both)
+    assert migrated == own
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in MIGRATIONS.glob("0*.py")))
+def test_a_migration_that_databases_have_made_is_not_changed(name: str) -> None:
+    """What a table or an index is changed by is the next migration; ``EFFECTONCE_GOLDEN=write`` writes a new one's."""
+    migration = import_module(f"effectonce.contrib.django.migrations.{name}").Migration
+    made = [each for operation in migration.operations for each in operation.database_operations]
+    told = [
+        f"-- {drivername}\n"
+        + "".join(f"{statement};\n" for each in made for statement in each.making(drivername, each.names))
+        for drivername in ("mariadb+pymysql", "postgresql+psycopg", "sqlite")
+    ]
+    frozen = FROZEN / f"{name}.sql"
+    if os.environ.get("EFFECTONCE_GOLDEN") == "write":
+        frozen.write_text("\n".join(told))
+    assert "\n".join(told) == frozen.read_text()
 
 
 def _shape(engine: sa.Engine) -> dict[str, Any]:
@@ -102,8 +138,8 @@ def test_every_table_but_the_version_has_a_model_with_its_columns() -> None:
         assert columns == {column.name for column in table.columns}
 
 
-def test_every_table_comes_with_a_migration() -> None:
-    """A table that says ``since`` of a later version needs a migration that makes it."""
+def test_every_table_and_every_later_index_comes_with_a_migration() -> None:
+    """One that says ``since`` of a later step needs a migration that makes it."""
     from django.db.migrations.loader import MigrationLoader  # noqa: PLC0415 - of this test alone
 
     loader = MigrationLoader(None)
@@ -115,7 +151,8 @@ def test_every_table_comes_with_a_migration() -> None:
         for each in getattr(operation, "database_operations", [])
         for name in each.names
     ]
-    assert sorted(made) == sorted(table.name for table in described())
+    late = [each.name for table in described() for each in table.indexes if each.since != table.since]
+    assert sorted(made) == sorted([*(table.name for table in described()), *late])
 
 
 @pytest.mark.parametrize("drivername", ["postgresql+psycopg", "sqlite"])

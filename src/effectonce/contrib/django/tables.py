@@ -4,14 +4,24 @@ The tables are created by the ledger's own SQL; the models are there so that Dja
 empty them, ``makemigrations`` finds nothing to do, and a test run without migrations creates them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from django.db import migrations, models, router
 from django.db.migrations.operations.base import Operation
 
 from effectonce.contrib.django.host import DjangoHost
-from effectonce.stores.sql.ddl import META, ColumnFacts, IndexFacts, TableFacts, creating, described, dropping
+from effectonce.stores.sql.ddl import (
+    META,
+    ColumnFacts,
+    IndexFacts,
+    TableFacts,
+    creating,
+    described,
+    dropping,
+    indexing,
+    unindexing,
+)
 
 LABEL: Final = "effectonce"
 
@@ -58,36 +68,46 @@ def fields(table: TableFacts) -> list[tuple[str, Any]]:
     return [("pk", models.CompositePrimaryKey(*keys, **told)), *found]
 
 
-def options(table: TableFacts) -> dict[str, Any]:
-    """The ``Meta`` of a table's model."""
+def options(table: TableFacts, indexes: Sequence[IndexFacts] | None = None) -> dict[str, Any]:
+    """The ``Meta`` of a table's model, with these of its indexes; all, unless said."""
     words = table.name.replace("_", " ")
+    indexes = table.indexes if indexes is None else indexes
     return {
         "db_table": table.name,
         "verbose_name": words,
         "verbose_name_plural": words,
         "default_permissions": (),
-        "indexes": [models.Index(fields=each.columns, name=each.name) for each in table.indexes if not each.unique],
-        "constraints": [_unique(each) for each in table.indexes if each.unique],
+        "indexes": [_index(each) for each in indexes if not each.unique],
+        "constraints": [_unique(each) for each in indexes if each.unique],
     }
 
 
-def operations(version: int) -> list[Operation]:
-    """What the migration to *version* does: create the tables that came with it, if they are not there yet."""
-    new = [table for table in described() if table.since == version]
-    states = [
-        migrations.CreateModel(class_name(table), fields(table), options(table))
+def operations(step: int) -> list[Operation]:
+    """What the migration number *step* does: create the tables and indexes that came with it, if they are not there.
+
+    A later step never changes an earlier one: databases that made that one would not get what was added to it.
+    """
+    names = [table.name for table in described() if table.since == step]
+    states: list[Operation] = [
+        migrations.CreateModel(class_name(table), fields(table), options(table, _indexes(table, step)))
         for table in modelled()
-        if table.since == version
+        if table.since == step
     ]
-    names = [table.name for table in new]
-    return [migrations.SeparateDatabaseAndState(database_operations=[CreateTables(names)], state_operations=states)]
+    late = [(table, index) for table in modelled() if table.since < step for index in _indexes(table, step)]
+    states += [migrations.AddIndex(class_name(table), _index(index)) for table, index in late]
+    made: list[Operation] = [CreateTables(names)] if names else []
+    made += [CreateIndexes([index.name for _, index in late])] if late else []
+    return [migrations.SeparateDatabaseAndState(database_operations=made, state_operations=states)]
 
 
-class CreateTables(Operation):
-    """Creates tables of the ledger by the ledger's own SQL, in the databases that a router allows."""
+class LedgersOwn(Operation):
+    """Makes something of the ledger by the ledger's own SQL, in the databases that a router allows."""
 
     reversible = True
     reduces_to_sql = True
+    what: str
+    making: Callable[[str, Sequence[str]], list[str]]
+    undoing: Callable[[str, Sequence[str]], list[str]]
 
     def __init__(self, names: Sequence[str]) -> None:
         self.names = names
@@ -97,20 +117,36 @@ class CreateTables(Operation):
 
     def database_forwards(self, app_label: str, schema_editor: Any, _from_state: Any, _to_state: Any) -> None:
         """Create them."""
-        self._execute(app_label, schema_editor, creating(drivername(schema_editor), self.names))
+        self._execute(app_label, schema_editor, type(self).making)
 
     def database_backwards(self, app_label: str, schema_editor: Any, _from_state: Any, _to_state: Any) -> None:
         """Drop them."""
-        self._execute(app_label, schema_editor, dropping(drivername(schema_editor), self.names))
+        self._execute(app_label, schema_editor, type(self).undoing)
 
     def describe(self) -> str:
         """Say what is created."""
-        return f"Create the ledger's tables {', '.join(self.names)}"
+        return f"Create the ledger's {self.what} {', '.join(self.names)}"
 
-    def _execute(self, app_label: str, schema_editor: Any, statements: Sequence[str]) -> None:
+    def _execute(self, app_label: str, schema_editor: Any, made: Callable[[str, Sequence[str]], list[str]]) -> None:
         if router.allow_migrate(schema_editor.connection.alias, app_label):
-            for statement in statements:
+            for statement in made(drivername(schema_editor), self.names):
                 schema_editor.execute(statement, params=None)
+
+
+class CreateTables(LedgersOwn):
+    """Creates tables, with the indexes that came with them."""
+
+    what = "tables"
+    making = staticmethod(creating)
+    undoing = staticmethod(dropping)
+
+
+class CreateIndexes(LedgersOwn):
+    """Creates indexes of tables that an earlier step has made."""
+
+    what = "indexes"
+    making = staticmethod(indexing)
+    undoing = staticmethod(unindexing)
 
 
 def drivername(schema_editor: Any) -> str:
@@ -129,6 +165,14 @@ def _field(column: ColumnFacts, *, alone: bool) -> Any:
     if column.kind in {"string", "varchar", "unicode"}:
         return models.CharField(max_length=column.length or 255, **told)
     return _FIELDS[column.kind](**told)
+
+
+def _indexes(table: TableFacts, step: int) -> list[IndexFacts]:
+    return [index for index in table.indexes if index.since == step]
+
+
+def _index(index: IndexFacts) -> models.Index:
+    return models.Index(fields=index.columns, name=index.name)
 
 
 def _unique(index: IndexFacts) -> models.UniqueConstraint:

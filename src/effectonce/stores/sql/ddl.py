@@ -3,13 +3,13 @@
 Both come from the one description in `tables`, so what a framework creates is what the ledger expects.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from sqlalchemy import URL, BigInteger, Column, Index, Integer, LargeBinary, SmallInteger, Table, UniqueConstraint
 from sqlalchemy.engine import Dialect
-from sqlalchemy.schema import CreateIndex, CreateTable, DropTable
+from sqlalchemy.schema import CreateIndex, CreateTable, DropIndex, DropTable
 
 from effectonce.stores.sql.tables import VERSION, tables
 
@@ -31,16 +31,17 @@ class ColumnFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexFacts:
-    """One index or constraint over columns."""
+    """One index or constraint over columns, and the step that it came with: its table's, or a later one."""
 
     name: str
     columns: tuple[str, ...]
     unique: bool
+    since: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableFacts:
-    """One table, and the version of the schema that it came with."""
+    """One table, and the step that it came with."""
 
     name: str
     since: int
@@ -54,14 +55,16 @@ def described() -> Sequence[TableFacts]:
 
 
 def creating(drivername: str, names: Sequence[str]) -> list[str]:
-    """SQL that creates these tables and their indexes where they are missing, and notes the version."""
+    """SQL that creates these tables, with the indexes that came with them, where they are missing.
+
+    It notes the version too. Indexes that came later are `indexing`'s.
+    """
     dialect = _dialect(drivername)
     statements = []
     for table in tables(None).metadata.sorted_tables:
         if table.name in names:
             statements.append(_sql(CreateTable(table, if_not_exists=True), dialect))
-            indexes = sorted(_creatable(table, dialect), key=lambda index: str(index.name))
-            statements += [_sql(CreateIndex(index, if_not_exists=True), dialect) for index in indexes]
+            statements += _indexing(table, dialect, lambda index: _since(index) == _since(index.table))
     if META in names:
         statements.append(
             f"insert into {META} (version) select {VERSION} where not exists (select 1 from {META})"  # noqa: S608 - constants
@@ -69,11 +72,43 @@ def creating(drivername: str, names: Sequence[str]) -> list[str]:
     return statements
 
 
+def indexing(drivername: str, names: Sequence[str]) -> list[str]:
+    """SQL that creates these indexes where they are missing."""
+    dialect = _dialect(drivername)
+    return [
+        statement
+        for table in tables(None).metadata.sorted_tables
+        for statement in _indexing(table, dialect, lambda index: index.name in names)
+    ]
+
+
+def unindexing(drivername: str, names: Sequence[str]) -> list[str]:
+    """SQL that drops these indexes."""
+    dialect = _dialect(drivername)
+    return [
+        _sql(DropIndex(index, if_exists=True), dialect)
+        for table in tables(None).metadata.sorted_tables
+        for index in _creatable(table, dialect)
+        if index.name in names
+    ]
+
+
 def dropping(drivername: str, names: Sequence[str]) -> list[str]:
     """SQL that drops these tables."""
     dialect = _dialect(drivername)
     found = [table for table in reversed(tables(None).metadata.sorted_tables) if table.name in names]
     return [_sql(DropTable(table, if_exists=True), dialect) for table in found]
+
+
+def _indexing(table: Table, dialect: Dialect, is_wanted: Callable[[Index], bool]) -> list[str]:
+    indexes = sorted(filter(is_wanted, _creatable(table, dialect)), key=lambda index: str(index.name))
+    return [_sql(CreateIndex(index, if_not_exists=True), dialect) for index in indexes]
+
+
+def _since(element: Any) -> int:
+    """The step that a table or an index came with."""
+    table = getattr(element, "table", element)
+    return int(element.info.get("since", table.info.get("since", 1)))
 
 
 def _creatable(table: Table, dialect: Dialect) -> Iterator[Index]:
@@ -86,14 +121,14 @@ def _dialect(drivername: str) -> Dialect:
     return URL.create(drivername).get_dialect()()
 
 
-def _sql(element: CreateTable | CreateIndex | DropTable, dialect: Dialect) -> str:
+def _sql(element: CreateTable | CreateIndex | DropTable | DropIndex, dialect: Dialect) -> str:
     return str(element.compile(dialect=dialect)).strip()
 
 
 def _table(table: Table) -> TableFacts:
     return TableFacts(
         name=table.name,
-        since=table.info.get("since", 1),
+        since=_since(table),
         columns=tuple(_column(table, column) for column in table.columns),
         indexes=tuple(sorted(_indexes(table), key=lambda index: index.name)),
     )
@@ -119,9 +154,13 @@ def _kind(column: Column[object]) -> str:
 def _indexes(table: Table) -> Iterator[IndexFacts]:
     for index in table.indexes:
         yield IndexFacts(
-            name=str(index.name), columns=tuple(column.name for column in index.columns), unique=bool(index.unique)
+            name=str(index.name),
+            columns=tuple(column.name for column in index.columns),
+            unique=bool(index.unique),
+            since=_since(index),
         )
     for constraint in table.constraints:
         if isinstance(constraint, UniqueConstraint):
             names = tuple(column.name for column in constraint.columns)
-            yield IndexFacts(name=str(constraint.name or "_".join((table.name, *names))), columns=names, unique=True)
+            name = str(constraint.name or "_".join((table.name, *names)))
+            yield IndexFacts(name=name, columns=names, unique=True, since=_since(table))

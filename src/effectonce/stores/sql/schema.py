@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import Any, Final
 
-from sqlalchemy import Connection, inspect, select, text
-from sqlalchemy.schema import CreateSchema
+from sqlalchemy import Connection, Index, inspect, select, text
+from sqlalchemy.schema import CreateIndex, CreateSchema
 
 from effectonce.stores.sql.dialects import Dialect
 from effectonce.stores.sql.locked import Locked
@@ -47,10 +47,32 @@ def one_at_a_time(connection: Connection, dialect: Dialect) -> Iterator[None]:
 
 
 def create_missing(connection: Connection, tables: Tables) -> None:
-    """Create tables that are not there, and note the version where none is noted."""
+    """Create tables and indexes that are not there, and note the version where none is noted."""
     tables.metadata.create_all(connection)
+    for index in missing_indexes(connection, tables):
+        connection.execute(CreateIndex(index))
     if connection.execute(select(tables.meta.c.version)).first() is None:
         connection.execute(tables.meta.insert().values(version=VERSION))
+
+
+def missing_indexes(connection: Connection, tables: Tables) -> list[Index]:
+    """Indexes that the tables which are there should have, and do not."""
+    inspector = inspect(connection)
+    schema = tables.metadata.schema
+    there = set(inspector.get_table_names(schema=schema))
+    missing: list[Index] = []
+    for table in tables.metadata.sorted_tables:
+        if table.name in there:
+            known = {each["name"] for each in inspector.get_indexes(table.name, schema=schema)}
+            known |= {each["name"] for each in inspector.get_unique_constraints(table.name, schema=schema)}
+            wanted = sorted(table.indexes, key=lambda index: str(index.name))
+            missing += [index for index in wanted if index.name not in known and is_for(index, connection.dialect)]
+    return missing
+
+
+def is_for(index: Index, dialect: Any) -> bool:
+    """Whether a database of this kind has this index: MariaDB has none over some of the rows."""
+    return not (index.info.get("partial") and dialect.name in {"mariadb", "mysql"})
 
 
 def create_schema(connection: Connection, name: str | None) -> None:

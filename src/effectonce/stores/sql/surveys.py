@@ -3,12 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import Connection, inspect, text
+from sqlalchemy import Connection, text
 
 from effectonce.domain.claims import State
 from effectonce.ports.surveys import Leaf, Pooling, Size
 from effectonce.stores.sql.dialects import MICROS
 from effectonce.stores.sql.rows import entry_of
+from effectonce.stores.sql.schema import missing_indexes
 
 if TYPE_CHECKING:
     from effectonce.stores.sql.ledger import SqlLedger
@@ -109,22 +110,8 @@ class SqlSurvey:
     def missing_indices(self) -> Sequence[str]:
         """See `ports.surveys.SurveyStore.missing_indices`."""
         tables = self._ledger.tables
-        is_mariadb = self._ledger.dialect.name == "mariadb"
-
-        def look(connection: Connection) -> list[str]:
-            inspector = inspect(connection)
-            there = set(inspector.get_table_names(schema=self._schema))
-            missing = []
-            for table in tables.metadata.sorted_tables:
-                if table.name not in there:
-                    continue
-                known = {index["name"] for index in inspector.get_indexes(table.name, schema=self._schema)}
-                known |= {each["name"] for each in inspector.get_unique_constraints(table.name, schema=self._schema)}
-                wanted = {str(index.name) for index in table.indexes if not (is_mariadb and index.info.get("partial"))}
-                missing += [f"{table.name}.{name}" for name in sorted(wanted - known)]
-            return missing
-
-        return self._ledger.look(look)
+        missing = self._ledger.look(lambda connection: missing_indexes(connection, tables))
+        return [f"{index.table.name}.{index.name}" for index in missing if index.table is not None]
 
 
 def _escaped(words: str) -> str:

@@ -27,6 +27,9 @@ VERSION = 1
 SEEN_SINCE: Final = 2
 """The version that brought the history; a ledger of version 1 works without it."""
 
+WAITING_SINCE: Final = 3
+"""The step that brought the index of what waits for a person; without it those statements read the whole table."""
+
 CONTINUED, HANDED_OVER, NOT_KEPT, HOLDS = 1, 2, 4, 8
 """Bits of *flags*."""
 
@@ -294,7 +297,7 @@ def _minutes(metadata: MetaData) -> Table:
 def _waiting(entries: Table) -> None:
     """An index over the few entries that wait for a person; MariaDB, which has no such index, uses that of claims."""
     where = text("state in (5, 6)")
-    told = {"partial": True}
+    told = {"partial": True, "since": WAITING_SINCE}
     index = Index("effectonce_waiting", entries.c.state, postgresql_where=where, sqlite_where=where, info=told)
     index.ddl_if(callable_=lambda *_, dialect, **__: dialect.name not in _MARIADB)
 

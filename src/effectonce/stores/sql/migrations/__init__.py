@@ -14,11 +14,11 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any, Final, Literal
 
-from sqlalchemy import Connection, Index, MetaData
+from sqlalchemy import Connection, MetaData
 from sqlalchemy.schema import CreateIndex, CreateTable
 
 from effectonce.stores.sql.dialects import Dialect
-from effectonce.stores.sql.schema import create_schema, one_at_a_time
+from effectonce.stores.sql.schema import create_schema, is_for, one_at_a_time
 from effectonce.stores.sql.tables import VERSION, Tables
 
 BOOK: Final = "effectonce_alembic"
@@ -76,7 +76,7 @@ def differences(connection: Connection, tables: Tables) -> list[str]:
         return True
 
     def is_meant(each: Any, _name: str | None, kind: str, is_found: bool, _other: Any) -> bool:  # noqa: FBT001 - Alembic's
-        return kind != "index" or is_found or _is_for(each, connection.dialect)
+        return kind != "index" or is_found or is_for(each, connection.dialect)
 
     options = {
         "include_name": is_ours,
@@ -92,7 +92,7 @@ def sql(tables: Tables, dialect: Any) -> Iterator[str]:
     """The statements that make all tables, for whoever runs them by hand; *dialect* is SQLAlchemy's."""
     for table in tables.metadata.sorted_tables:
         yield str(CreateTable(table).compile(dialect=dialect)).strip()
-        indexes = [index for index in table.indexes if _is_for(index, dialect)]
+        indexes = [index for index in table.indexes if is_for(index, dialect)]
         for index in sorted(indexes, key=lambda index: str(index.name)):
             yield str(CreateIndex(index).compile(dialect=dialect)).strip()
     insert = tables.meta.insert().values(version=VERSION)
@@ -127,11 +127,6 @@ def _operations(book: Any, tables: Tables) -> Iterator[None]:
 
 def _note(book: Any, step: Any) -> None:
     book.stamp(_script(), step.revision)
-
-
-def _is_for(index: Index, dialect: Any) -> bool:
-    """Whether a database of this kind has this index: MariaDB has none over some of the rows."""
-    return not (index.info.get("partial") and dialect.name in {"mariadb", "mysql"})
 
 
 def _flat(found: list[Any]) -> Iterator[tuple[Any, ...]]:
