@@ -166,3 +166,24 @@ def test_the_29th_of_february_is_found_from_anywhere() -> None:
     at = instant(datetime(2097, 1, 1, tzinfo=UTC))
     assert datetime_of(leap.after(at) or 0).year == 2104
     assert datetime_of(leap.latest(at) or 0).year == 2096
+
+
+@pytest.mark.parametrize(
+    ("date", "weekday", "at", "years"),
+    [((1, 1), 2, 2019, (2013, 2030)), ((29, 2), 1, 2073, (2072, 2112)), ((29, 2), 1, 2112, (2072, 2112))],
+)
+def test_a_date_on_one_day_of_the_week_is_found_however_far_off(
+    date: tuple[int, int], weekday: int, at: int, years: tuple[int, int]
+) -> None:
+    """A schedule whose next instant is not found counts as over, and is never sent again."""
+    rare = Crontab(
+        days=frozenset({date[0]}),
+        months=frozenset({date[1]}),
+        weekdays=frozenset({weekday}),
+        hours=frozenset({0}),
+        minutes=frozenset({0}),
+        zone=UTC,
+    )
+    moment = instant(datetime(at, 1, 1, tzinfo=UTC))
+    found = (rare.latest(moment - 1), rare.after(moment))
+    assert tuple(datetime_of(each or 0).year for each in found) == years

@@ -11,6 +11,7 @@ Intervals lie on a fixed grid. A crontab is read on the wall clock of its time z
 * two wall times that fall on one instant are one instant.
 """
 
+from calendar import monthrange
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, tzinfo
@@ -26,8 +27,8 @@ _TICK: Final = timedelta(microseconds=1)
 _SHIFT: Final = 3 * 60 * _MINUTE
 """More than clocks are ever changed by at once."""
 
-_DAYS: Final = 366 * 9
-"""Days to look for the next or last instant: every 29 February has one within (also around 1900 and 2100)."""
+_MONTHS: Final = 12 * 41
+"""Months to look for the next or last instant: 29 February on one day of the week may be 40 years off (2072, 2112)."""
 
 
 class Series(Protocol):
@@ -176,10 +177,23 @@ class Crontab:
     def _hours(self, start: datetime, towards: int) -> Iterator[tuple[date, int]]:
         """The hours that are meant, from the one of *start* on."""
         hours = sorted(self.hours, reverse=towards < 0)
-        for number in range(_DAYS):
-            day = start.date() + timedelta(days=number * towards)
-            if day.month in self.months and day.day in self.days and day.isoweekday() % 7 in self.weekdays:
-                yield from ((day, hour) for hour in hours if number or (hour - start.hour) * towards >= 0)
+        for day in self._days(start.date(), towards):
+            first = day == start.date()
+            yield from ((day, hour) for hour in hours if not first or (hour - start.hour) * towards >= 0)
+
+    def _days(self, start: date, towards: int) -> Iterator[date]:
+        """The days that are meant, from *start* on; a month that is not meant costs one step."""
+        for number in range(_MONTHS):
+            year, month = divmod(start.year * 12 + start.month - 1 + number * towards, 12)
+            if month + 1 not in self.months or not date.min.year <= year <= date.max.year:
+                continue
+            length = monthrange(year, month + 1)[1]
+            for each in sorted(self.days, reverse=towards < 0):
+                if each > length or (number == 0 and (each - start.day) * towards < 0):
+                    continue
+                day = date(year, month + 1, each)
+                if day.isoweekday() % 7 in self.weekdays:
+                    yield day
 
     def _hour(self, day: date, hour: int) -> Iterator[Instant]:
         """The instants of one hour of the wall clock, both times where it comes twice and every hour is meant."""
