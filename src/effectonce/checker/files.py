@@ -75,7 +75,7 @@ def _files(path: Path, options: Options) -> Iterator[Path]:
 
 
 def _is_left_out(folder: str, options: Options) -> bool:
-    return folder in NEVER or (folder in TESTS and not options.include_tests)
+    return folder in NEVER or "{{" in folder or (folder in TESTS and not options.include_tests)
 
 
 def _is_test(file: str, options: Options) -> bool:

@@ -17,6 +17,7 @@ from typing import Final
 
 MOST_BYTES: Final = 4_000_000
 DEEPEST_BRACKETS: Final = 150
+_PYTHON: Final = f"Python {sys.version_info.major}.{sys.version_info.minor}"
 PARSER_RECURSION: Final = 1000
 _NOQA: Final = re.compile(r"#\s*noqa(?P<codes>\s*:\s*[A-Z]+[0-9]+(?:[\s,]+[A-Z]+[0-9]+)*)?", re.IGNORECASE)
 _CODE: Final = re.compile(r"[A-Z]+[0-9]+")
@@ -84,11 +85,11 @@ def parse(source: Source) -> ast.Module | Broken:
             warnings.simplefilter("ignore")
             return ast.parse(source.text)
     except SyntaxError as error:
-        return Broken(error.lineno or 1, f"is not Python: {error.msg}")
+        return Broken(error.lineno or 1, f"is not {_PYTHON}: {error.msg}")
     except (RecursionError, MemoryError):
         return Broken(1, "is nested too deeply to be parsed")
     except ValueError as error:
-        return Broken(1, f"is not Python: {error}")
+        return Broken(1, f"is not {_PYTHON}: {error}")
     finally:
         sys.setrecursionlimit(limit)
 

@@ -16,7 +16,8 @@ def check(survey: Survey) -> Iterator[Found]:
             if not broker.is_kept:
                 yield deployment.found(
                     broker.row,
-                    f"{broker.name!r} has no volume: when its container is replaced, every message that waits is lost",
+                    f"{broker.name!r} has no volume: when its container or pod is removed, every message that waits is "
+                    "lost",
                 )
 
 

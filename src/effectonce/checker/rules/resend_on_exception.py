@@ -1,7 +1,9 @@
 """EO507: a send that raised may have arrived."""
 
 import ast
+import re
 from collections.abc import Iterator
+from typing import Final
 
 from effectonce.checker.findings import Family, Found, Severity
 from effectonce.checker.guards import is_answered
@@ -9,6 +11,12 @@ from effectonce.checker.rule import Rule
 from effectonce.checker.sends import Send
 from effectonce.checker.survey import Survey
 from effectonce.checker.walk import Kind
+
+_OF_A_SEND: Final = re.compile(
+    r"^(Base)?Exception$|^OSError$|^IOError$|^error$|Connection|Timeout|Operational|Channel|Broker|Kombu|Celery|Redis|AMQP",
+    re.IGNORECASE,
+)
+"""Classes by whose names a clause may catch what a broker's client raises."""
 
 
 def check(survey: Survey) -> Iterator[Found]:
@@ -37,7 +45,15 @@ def _is_second(other: Send, send: Send) -> bool:
         for frame in send.step.frames(Kind.TRY)
         if isinstance(frame.node, ast.Try)
         for clause in frame.node.handlers
+        if _catches_a_send(clause)
     )
+
+
+def _catches_a_send(clause: ast.ExceptHandler) -> bool:
+    """Tell whether a send that failed comes to this clause: a row that does not exist is no broker's error."""
+    classes = clause.type.elts if isinstance(clause.type, ast.Tuple) else [clause.type]
+    names = [getattr(each, "attr", getattr(each, "id", None)) for each in classes]
+    return any(name is None or _OF_A_SEND.search(name) for name in names)
 
 
 def _in_retrying_loop(send: Send) -> bool:
@@ -47,8 +63,9 @@ def _in_retrying_loop(send: Send) -> bool:
     if not isinstance(attempt, ast.Try) or not isinstance(loop, ast.For | ast.While) or attempt not in loop.body:
         return False
     ends = any(isinstance(each, ast.Break | ast.Return) for each in [*attempt.body, *attempt.orelse])
-    goes_on = all(not isinstance(each.body[-1], ast.Raise | ast.Return | ast.Break) for each in attempt.handlers)
-    return ends and goes_on
+    caught = [each for each in attempt.handlers if _catches_a_send(each)]
+    goes_on = all(not isinstance(each.body[-1], ast.Raise | ast.Return | ast.Break) for each in caught)
+    return bool(caught) and ends and goes_on
 
 
 RULE = Rule(
