@@ -335,6 +335,8 @@ def test_a_clause_that_no_error_of_a_broker_comes_to_sends_nothing_again(tmp_pat
     lay(
         tmp_path,
         views="""\
+            import asyncio
+
             from celery import shared_task
             from kombu.exceptions import OperationalError
 
@@ -349,7 +351,7 @@ def test_a_clause_that_no_error_of_a_broker_comes_to_sends_nothing_again(tmp_pat
                 try:
                     Order.objects.get(pk=pk)
                     tell.delay(pk)
-                except (Order.DoesNotExist, KeyError):
+                except (Order.DoesNotExist, asyncio.TimeoutError):
                     tell.delay(pk)
                 for _ in range(3):
                     try:
@@ -370,7 +372,39 @@ def test_a_clause_that_no_error_of_a_broker_comes_to_sends_nothing_again(tmp_pat
                     tell.delay(pk)
             """,
     )
-    assert found(tmp_path, select="EO507") == [("EO507", 27), ("EO507", 31)]
+    assert found(tmp_path, select="EO507") == [("EO507", 29), ("EO507", 33)]
+
+
+def test_a_retry_after_a_write_that_failed_wants_it_rolled_back(tmp_path: Path) -> None:
+    lay(
+        tmp_path,
+        tasks="""\
+            from celery import shared_task
+            from django.db import IntegrityError, transaction
+
+            from shop.models import Docket
+
+
+            @shared_task(bind=True)
+            def merge(self, number):
+                with transaction.atomic():
+                    try:
+                        Docket.objects.create(number=number)
+                    except IntegrityError as error:
+                        raise self.retry(exc=error)
+
+
+            @shared_task(bind=True)
+            def ask(self, number):
+                with transaction.atomic():
+                    Docket.objects.create(number=number)
+                    try:
+                        look(number)
+                    except ValueError as error:
+                        raise self.retry(exc=error)
+            """,
+    )
+    assert found(tmp_path, select="EO204") == [("EO204", 23)]
 
 
 def test_a_folder_whose_name_is_a_template_holds_no_code_yet(tmp_path: Path) -> None:

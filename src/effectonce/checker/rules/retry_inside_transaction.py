@@ -1,11 +1,17 @@
 """EO204: a retry is an exception, and rolls back what was written before it."""
 
+import ast
+import re
 from collections.abc import Iterator
+from typing import Final
 
 from effectonce.checker.findings import Family, Found, Severity
 from effectonce.checker.rule import Rule
 from effectonce.checker.survey import Survey
 from effectonce.checker.transactions import atomic_frame, writes_before
+from effectonce.checker.walk import Kind, Step
+
+_OF_A_WRITE: Final = re.compile(r"id='\w*(Integrity|Database|Operational|Deadlock|Serialization)\w*'")
 
 
 def check(survey: Survey) -> Iterator[Found]:
@@ -16,6 +22,8 @@ def check(survey: Survey) -> Iterator[Found]:
         for step in function.calls:
             if not step.name.endswith((".retry", "$task.retry")) or not step.name.startswith(("$task", "celery")):
                 continue
+            if _failed_writing(step):
+                continue
             frame = atomic_frame(step)
             write = next(writes_before(step, frame, function), None) if frame is not None else None
             if write is not None:
@@ -24,6 +32,16 @@ def check(survey: Survey) -> Iterator[Found]:
                     f"the retry leaves the transaction with an exception, so what line {write.call.lineno} wrote is "
                     "rolled back and the next try does not find it",
                 )
+
+
+def _failed_writing(step: Step) -> bool:
+    """Tell whether the retry answers a write that failed, which has to be rolled back."""
+    return any(
+        isinstance(frame.node, ast.ExceptHandler)
+        and frame.node.type is not None
+        and _OF_A_WRITE.search(ast.dump(frame.node.type)) is not None
+        for frame in step.frames(Kind.EXCEPT)
+    )
 
 
 RULE = Rule(
