@@ -1,10 +1,10 @@
 """Each hot statement finds its rows by its index, also in a table that has grown, and an entry stays narrow."""
 
 import itertools
-import json
 import secrets
 import uuid
 from collections.abc import Iterator
+from operator import attrgetter
 from typing import Any
 
 import pytest
@@ -15,6 +15,7 @@ from effectonce.ports import Renewal
 from effectonce.stores.sql.ledger import SqlLedger
 from effectonce.stores.sql.rows import claim_values, renewal_values
 from effectonce.testing.conformance.scene import new_claim
+from tests.plan.asking import analyze, plan_of, reads_all
 from tests.services import Fleet
 
 ROWS = 5_000
@@ -45,9 +46,7 @@ def _fill(ledger: SqlLedger) -> None:
             for state in batch:
                 values = claim_values(_ordinary(), state=state, keep=3600.0)
                 connection.execute(ledger.statements.insert, values)
-    with ledger.source.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        is_mariadb = ledger.dialect.name == "mariadb"
-        connection.exec_driver_sql("analyze table effectonce_entries" if is_mariadb else "vacuum analyze")
+    analyze(ledger)
 
 
 def _batched(states: Iterator[State]) -> Iterator[list[State]]:
@@ -63,20 +62,6 @@ def _ordinary() -> Any:
         task_id=str(uuid.uuid4()),
         fingerprint=secrets.token_bytes(16),
     )
-
-
-def _plan(ledger: SqlLedger, statement: sa.TextClause, values: dict[str, Any]) -> str:
-    """What the database means to do, in its own words."""
-    with ledger.source.engine.connect() as connection:
-        if ledger.dialect.name == "mariadb":
-            words = (
-                statement.text.partition(" for ")[2] if statement.text.startswith("set statement") else statement.text
-            )
-            rows = connection.execute(sa.text(f"explain {words}"), values).mappings()
-            found = [f"{row['table']} {row['type']} {row['key']}" for row in rows if row["table"]]
-            return "; ".join(found)
-        tree = connection.execute(sa.text(f"explain (format json) {statement.text}"), values).scalar()
-        return json.dumps(tree)
 
 
 def _values(ledger: SqlLedger) -> dict[str, Any]:
@@ -110,21 +95,39 @@ BY_KEY = ["meet", "take", "complete", "release", "mark_continued", "mark_unknown
 
 @pytest.mark.parametrize("name", [*BY_KEY, "renew"])
 def test_a_statement_about_one_effect_finds_it_by_its_primary_key(filled: SqlLedger, name: str) -> None:
-    plan = _plan(filled, getattr(filled.statements, name), _values(filled))
+    plan = plan_of(filled, getattr(filled.statements, name), _values(filled))
     if filled.dialect.name == "mariadb":
         entries = [table for table in plan.split("; ") if table.split()[0] in {"effectonce_entries", "e"}]
         assert entries, plan
-        assert all(table.endswith(" PRIMARY") and " ALL " not in table for table in entries), plan
+        assert all(table.split()[2] == "PRIMARY" and " ALL " not in table for table in entries), plan
     else:
         assert "effectonce_entries_pkey" in plan
-        assert '"Seq Scan", "Parallel Aware": false, "Async Capable": false, "Relation Name": "effectonce_e' not in plan
+        assert not reads_all(filled, plan, "effectonce_entries")
 
 
 def test_the_rescuer_reads_claims_only(filled: SqlLedger) -> None:
-    plan = _plan(filled, filled.statements.overdue, _values(filled))
+    plan = plan_of(filled, filled.statements.overdue, _values(filled))
     assert "effectonce_claimed" in plan
     assert "filesort" not in plan
     assert '"Sort"' not in plan
+
+
+@pytest.mark.parametrize("name", ["find", "search", "page", "keeping.page_end", "keeping.prune", "keeping.over"])
+def test_a_piece_of_the_table_is_a_range_of_its_primary_key(filled: SqlLedger, name: str) -> None:
+    """A sixteenth of it, as a search and the pruner go through it."""
+    statement = attrgetter(name)(filled.statements)
+    range_ = {"after": b"\x10", "last": b"\x20", "skip": 300, "words": "%shop%", "key": "shop.charge:000001"}
+    plan = plan_of(filled, statement, {**_values(filled), **range_})
+    assert not reads_all(filled, plan, "effectonce_entries"), plan
+    assert ("PRIMARY" if filled.dialect.name == "mariadb" else "effectonce_entries_pkey") in plan
+
+
+@pytest.mark.parametrize("name", ["claimed_page", "waiting_page", "standing", "in_flight"])
+def test_what_stands_open_is_read_by_its_own_index(filled: SqlLedger, name: str) -> None:
+    plan = plan_of(filled, getattr(filled.statements, name), {**_values(filled), "after": b"\x10", "state": 5})
+    index = "effectonce_waiting" if name in {"waiting_page", "standing"} else "effectonce_claimed"
+    assert ("effectonce_claimed" if filled.dialect.name == "mariadb" else index) in plan
+    assert not reads_all(filled, plan, "effectonce_entries")
 
 
 @pytest.mark.parametrize("filled", ["postgresql"], indirect=True)

@@ -8,13 +8,14 @@ from datetime import datetime, tzinfo
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from effectonce.domain.keys import Key, KeySource
-from effectonce.domain.policies import Leased, Transactional
+from effectonce.domain.policies import MESSAGE, Leased, Transactional
 from effectonce.errors import KeyInvalid
 from tests.property.values import INSTANTS, NAMES, SPLITS, TEXT, VALUES, ZONES, carried, meaning, shuffled
 
@@ -30,6 +31,8 @@ TEMPLATES = [
     for template in ("k:{a}:{b}:{c}", "{a}{b}{c}", "{a}-{b}x{c}", "{c},{b} {a}", "[{a}]'{b}'<{c}>", "{a}1{b}.{c}s")
 ]
 CALLABLE = KeySource.compile(Leased(lambda a, b, c: (a, b, c)), "shop.charge", SIGNATURE)
+NAMELESS = KeySource.compile(Leased(), "shop.charge", SIGNATURE)
+OF_MESSAGES = KeySource.compile(Leased(MESSAGE), "shop.charge", SIGNATURE)
 SOURCES = st.sampled_from([*TEMPLATES, CALLABLE])
 EMPTY: tuple[object, ...] = (None, "", b"")
 PARTS = VALUES.filter(lambda value: value not in EMPTY)
@@ -48,6 +51,51 @@ def key(
 def test_two_calls_of_different_meaning_never_share_a_key(source: KeySource, one: Any, other: Any) -> None:
     first, second = key(source, *one[:2], c=one[2]), key(source, *other[:2], c=other[2])
     assert (first.digest == second.digest) == (meaning(one) == meaning(other))
+
+
+READABLE = st.one_of(
+    NAMES, st.integers(), st.booleans(), st.uuids(), st.dates(), INSTANTS, st.datetimes(), st.binary(min_size=1)
+).filter(lambda value: value not in EMPTY)
+
+
+@given(
+    source=SOURCES,
+    parts=st.tuples(PARTS, PARTS, PARTS),
+    headers=st.fixed_dictionaries({}, optional=dict.fromkeys(("generation", "tick"), NAMES)),
+    namespace=TEXT,
+)
+def test_a_readable_key_is_never_taken_for_another(source: KeySource, parts: Any, headers: Any, namespace: str) -> None:
+    real = key(source, *parts[:2], c=parts[2], namespace=namespace, headers=headers)
+    named = list(source.named(str(real)))
+    assert [each.digest for each in named if each.digest != real.digest] == []
+    assert [str(each) for each in named] == [str(real)] * len(named)
+
+
+@given(source=SOURCES, parts=st.tuples(READABLE, READABLE, READABLE), namespace=st.sampled_from(["", "acme", "a b"]))
+@example(source=TEMPLATES[0], parts=("a:b", "it's", "7"), namespace="")
+@example(source=CALLABLE, parts=("a:b", 'say "x"', UUID(int=7)), namespace="acme")
+def test_a_readable_key_of_plain_parts_is_read_back(source: KeySource, parts: Any, namespace: str) -> None:
+    real = key(source, *parts[:2], c=parts[2], namespace=namespace)
+    assume("..." not in str(real))
+    assert [each.digest for each in source.named(str(real))] == [real.digest]
+
+
+@given(
+    origin=st.sampled_from(["tick", "at_call", "parent", "message_id", "http"]), value=NAMES, again=st.none() | NAMES
+)
+def test_a_key_that_the_call_brought_is_read_back(origin: str, value: str, again: str | None) -> None:
+    headers: dict[str, Any] = {"namespace": "", **dict.fromkeys(HEADERS), origin: value, "generation": again}
+    source = OF_MESSAGES if origin == "message_id" else NAMELESS
+    real = source.key((1,), {}, **headers)
+    assume("..." not in str(real))
+    assert real.digest in [each.digest for each in source.named(str(real))]
+
+
+@given(source=SOURCES, text=TEXT)
+@example(source=TEMPLATES[0], text="k:'a:b:[1,2]")
+@example(source=TEMPLATES[0], text="k:9999-99-99:b:1")
+def test_any_text_may_be_asked_for(source: KeySource, text: str) -> None:
+    assert [str(each) for each in source.named(text)] in ([], [text])
 
 
 @given(source=SOURCES, calls=SPLITS)

@@ -16,6 +16,7 @@ from effectonce.app.copies import read_held, send_held
 from effectonce.app.encoding import encode_failure, encode_result
 from effectonce.domain.claims import Entry, Outcome, State
 from effectonce.domain.policies import UNSET, Policy
+from effectonce.domain.recognition import digest_in
 from effectonce.domain.steps import Done, Failed, Step
 from effectonce.errors import EffectNotFound, EntryRefused, LedgerUnavailable, SchemaMissing, SettledAsFailed
 from effectonce.events import Event, Name
@@ -82,21 +83,27 @@ class Entries:
             return []
 
     def find(self, key: str) -> Sequence[Seen]:
-        """All effects of that name; two tasks may use one text. Empty when there is none."""
-        named = self._by_digest(key)
-        if named:
-            return named
-        return [self._seen(store, entry) for store in self._once.stores for entry in store.find(key)]
+        """All effects of that name; two tasks may use one text. Empty when there is none.
 
-    def _by_digest(self, said: str) -> Sequence[Seen]:
-        """A digest in hex is looked up by the primary key; nothing else is read."""
-        try:
-            digest = bytes.fromhex(said)
-        except ValueError:
-            return []
-        if len(digest) != _DIGEST:
-            return []
-        found = [(store, store.read(digest)) for store in self._once.stores]
+        A digest, and a key that one of the app's tasks makes, are looked up by the primary key. Only for others are
+        the ledgers searched, in short statements, from one end to the other.
+        """
+        digest = _digest(key)
+        found = (
+            self._read([digest])
+            if digest
+            else [seen for seen in self._read(self._digests(key)) if seen.entry.key == key]
+        )
+        return found or [self._seen(store, entry) for store in self._once.stores for entry in store.find(key)]
+
+    def _digests(self, key: str) -> Sequence[bytes]:
+        """What the tasks of this app may mean by a readable key."""
+        tasks = self._once.app.tasks.values()
+        guards = {guard for guard in map(self._once.guard_of, tasks) if guard is not None}
+        return sorted({named.digest for guard in guards for named in guard.named(key)})
+
+    def _read(self, digests: Sequence[bytes]) -> Sequence[Seen]:
+        found = [(store, store.read(digest)) for store in self._once.stores for digest in digests]
         return [self._seen(store, entry) for store, entry in found if entry is not None]
 
     def one(self, key: str) -> Seen:
@@ -224,6 +231,15 @@ class Entries:
     def _task(self, seen: Seen) -> Any:
         names = [message["task"] for message in seen.waiting]
         return self._once.app.tasks.get(names[0]) if names else None
+
+
+def _digest(said: str) -> bytes | None:
+    """A digest in hex, or the one at the end of a key that was too long to be written whole."""
+    try:
+        digest = bytes.fromhex(said)
+    except ValueError:
+        return digest_in(said)
+    return digest if len(digest) == _DIGEST else None
 
 
 class _Nobody:

@@ -2,6 +2,7 @@
 
 import inspect
 import os
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
@@ -113,6 +114,10 @@ class Guard:
     def fingerprint_of(self, args: Any, kwargs: Any) -> Fingerprint:
         """The fingerprint of this call's arguments."""
         return self._source.fingerprint(args, kwargs)
+
+    def named(self, text: str) -> Iterator[Key]:
+        """The keys of this task that read *text*; see `KeySource.named`."""
+        return self._source.named(text)
 
     def key_of_message(self, message_id: str) -> Key:
         """A name for a call that has none: no other call has it."""

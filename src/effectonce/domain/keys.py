@@ -9,7 +9,8 @@ The digest names the effect. It is taken over typed, length-prefixed parts, each
 the readable text, which is for people.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from inspect import Signature
@@ -23,6 +24,7 @@ from effectonce.domain.fingerprints import NOT_TAKEN, Fingerprint, Fingerprinter
 from effectonce.domain.plain import EMPTY_PART, TOO_DEEP, NotPlain, kind
 from effectonce.domain.policies import Message, Policy
 from effectonce.domain.readable import readable, readable_text
+from effectonce.domain.recognition import Unreadable, read_part, read_text, split, written
 from effectonce.domain.templates import Template, read_template
 from effectonce.errors import KeyInvalid, KeyMissing
 
@@ -129,6 +131,26 @@ class KeySource:
             generation = tick = None
         return self._key(text, encoded, namespace=namespace, generation=generation, tick=tick)
 
+    def named(self, text: str) -> Iterator[Key]:
+        """The keys of this task that read *text*: one, or a few where the text does not say whence it comes; or none.
+
+        Exact: each is written again and compared. A key that cannot be read back (lists, dicts, records, times of day
+        in it) is not among them.
+        """
+        for whole in written(text):
+            for way in (self._read_template, self._read_callable, self._read_from_call, self._read_header):
+                with suppress(Unreadable):
+                    for encoded in way(whole.body):
+                        key = self._key(
+                            whole.body,
+                            encoded,
+                            namespace=whole.namespace,
+                            generation=whole.generation,
+                            tick=whole.tick,
+                        )
+                        if str(key) == text:
+                            yield key
+
     def key_of_message(self, message_id: str) -> Key:
         """A key from a message's id alone, whatever the policy says; for a call that cannot be named."""
         text, encoded = self._from_header("message", message_id)
@@ -177,6 +199,37 @@ class KeySource:
             raise KeyMissing(task=self._task)
         self._must_be_text(origin, value)
         return f"{self._scope} {origin}={readable_text(value)}", _LETTERS[origin] + encode_text(value)
+
+    def _read_template(self, body: str) -> Sequence[bytes]:
+        template = self._template
+        if template is None:
+            return []
+        return [b"T" + template.read(body if template.begins_with_text else self._without_scope(body, ":"))]
+
+    def _read_callable(self, body: str) -> Sequence[bytes]:
+        if self._callable is None:
+            return []
+        parts = [read_part(token, before) for token, before in split(self._without_scope(body, ":"))]
+        made = [parts, *parts] if len(parts) == 1 else [parts]
+        return [b"C" + encode_part(each) for each in made]
+
+    def _read_from_call(self, body: str) -> Sequence[bytes]:
+        if self._policy.key is not None and not self._policy.key_at_call:
+            return []
+        return [b"A" + encode_text(read_text(self._without_scope(body, ":")))]
+
+    def _read_header(self, body: str) -> Sequence[bytes]:
+        origin, _, rest = self._without_scope(body, " ").partition("=")
+        value, _, whole = rest.partition(" arguments=") if origin == "http" else (rest, "", "")
+        try:
+            return [_LETTERS[origin] + encode_text(read_text(value)) + bytes.fromhex(whole)]
+        except (KeyError, ValueError):
+            raise Unreadable from None
+
+    def _without_scope(self, body: str, sign: str) -> str:
+        if not body.startswith(self._scope + sign):
+            raise Unreadable
+        return body.removeprefix(self._scope + sign)
 
     def _key(self, text: str, encoded: bytes, *, namespace: str, generation: str | None, tick: str | None) -> Key:
         if generation is not None:

@@ -16,6 +16,7 @@ from effectonce.domain.canonical import EMPTY, encode_part, encode_text
 from effectonce.domain.nearest import nearest
 from effectonce.domain.plain import EMPTY_PART, TOO_DEEP, NotPlain, kind
 from effectonce.domain.readable import readable
+from effectonce.domain.recognition import TOKEN, Unreadable, read_part
 from effectonce.errors import KeyInvalid
 
 TICK: Final = "tick"
@@ -99,6 +100,18 @@ class Template:
             texts.append(text)
             encoded.append(written)
         return "".join(texts), b"".join(encoded)
+
+    def read(self, text: str) -> bytes:
+        """The bytes of the key that `name` wrote as *text*; raises Unreadable when it cannot have."""
+        pattern = "".join(f"({TOKEN})" if isinstance(piece, Field) else re.escape(piece[0]) for piece in self._pieces)
+        matched = re.fullmatch(pattern, text)
+        if matched is None:
+            raise Unreadable
+        tokens = iter(matched.groups())
+        return b"".join(
+            encode_part(read_part(next(tokens), piece.before)) if isinstance(piece, Field) else piece[1]
+            for piece in self._pieces
+        )
 
     def _part(self, field: Field, values: Sequence[Any], tick: str | None) -> tuple[str, bytes]:
         try:

@@ -9,17 +9,20 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import click
 import pytest
 from celery import Celery
 from click.testing import CliRunner, Result
 
-from effectonce import EffectOnce
+from effectonce import EffectOnce, Leased
 from effectonce.cli import tables
 from effectonce.cli.effectonce import main
 from effectonce.cli.on_app import COMMANDS
 from effectonce.cli.once import once
+from effectonce.stores.sql import looking
+from effectonce.stores.sql.ledger import SqlLedger
 from effectonce.testing.conformance.scene import DONE, granted, new_claim
 from tests.integration.commands.conftest import Desk
 
@@ -50,6 +53,10 @@ def test_every_command_that_ends_has_json() -> None:
         each.name for each in _leaves(once) if "--json" not in [name for option in each.params for name in option.opts]
     ]
     assert lacking == ["web"]
+
+
+def paid(order: str) -> str:
+    return order
 
 
 Typed = Callable[..., Result]
@@ -84,6 +91,41 @@ def test_a_dry_run_of_prune_counts_what_is_over_and_leaves_it(on_sqlite: tuple[E
     assert json.loads(typed("prune", "--dry-run", "--json").output) == {ledger.name: 2}
     assert typed("prune").output == f"{ledger.name}: 2 entries removed\n"
     assert json.loads(typed("prune", "--dry-run", "--json").output) == {ledger.name: 0}
+
+
+def test_a_key_that_a_task_makes_is_looked_up_and_not_searched_for(
+    on_sqlite: tuple[EffectOnce, Typed], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the kind of key: by template, by callable, brought by the call; a long one by the digest at its end."""
+    extension, typed = on_sqlite
+    extension.ledger.create_schema()
+    kinds: list[tuple[str, Leased, Any]] = [
+        ("template", Leased("pay:{order}"), "it's 7"),
+        ("callable", Leased(lambda order: (order, 1)), "A:7"),
+        ("mail", Leased("{order}"), "x" * 300),
+    ]
+    for name, policy, order in kinds:
+        extension.app.task(paid, name=f"shop.{name}", once=policy, shared=False)(order)
+    shown = [entry.key for entry in extension.ledger.entries(state=None, limit=10)]
+    monkeypatch.setattr(SqlLedger, "find", None)
+    for key in shown:
+        said = typed("show", key, "--json")
+        assert [each["key"] for each in json.loads(said.output)] == [key]
+    assert len(shown) == len(kinds)
+
+
+def test_a_key_of_no_task_of_this_app_is_searched_for_in_pieces(
+    on_sqlite: tuple[EffectOnce, Typed], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    extension, typed = on_sqlite
+    ledger = extension.ledger
+    ledger.create_schema()
+    monkeypatch.setattr(looking, "FIND_LOOK", 3)
+    claims = [new_claim(key=f"of-others:{number % 5}") for number in range(10)]
+    assert all(granted(ledger, claim) for claim in claims)
+    found = json.loads(typed("show", "of-others:3", "--json").output)
+    assert sorted(each["digest"] for each in found) == sorted(claims[at].digest.hex() for at in (3, 8))
+    assert typed("show", "of-others:7").exit_code == 3
 
 
 def test_a_dry_run_of_an_upgrade_names_the_steps_and_makes_none(on_sqlite: tuple[EffectOnce, Typed]) -> None:

@@ -40,6 +40,9 @@ class Dialect(Protocol):
     by_key: str
     """SQL behind the name of a table that is updated: find the row by its primary key, whatever the statistics say."""
 
+    by_due: str
+    """SQL behind the alias of the outbox: take what is due in the order of an index, and sort nothing."""
+
     lists: Literal["arrays", "json", "none"]
     """How one statement is given a list of rows."""
 

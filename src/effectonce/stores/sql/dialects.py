@@ -20,7 +20,7 @@ class _Returning:
     """What databases share that answer a statement which writes with the rows that it wrote."""
 
     key = "key"
-    at_once = soon = shared = by_key = ""
+    at_once = soon = shared = by_key = by_due = ""
     returning_fence = " returning fence"
     loses_quietly = False
     ends: re.Pattern[str] | None = None

@@ -6,14 +6,12 @@ from sqlalchemy import Connection
 
 from effectonce.domain.claims import Entry, Outcome, State
 from effectonce.ports import Pruned
+from effectonce.stores.sql.looking import Looking
 from effectonce.stores.sql.rows import held_values, message_values, micros
 from effectonce.stores.sql.statements import flags_of
-from effectonce.stores.sql.transactions import ShortTransactions
-
-_LAST = b"\xff" * 16
 
 
-class Keeping(ShortTransactions):
+class Keeping(Looking):
     """What `SqlLedger` lets people and the pruner do."""
 
     forgets_by_itself = False
@@ -50,7 +48,8 @@ class Keeping(ShortTransactions):
         statements = self.statements.keeping
 
         def prune(connection: Connection) -> Pruned:
-            values, end = self._batch(connection, limit, after)
+            end, last = self.page_on(connection, limit, after)
+            values = {"after": after, "last": last}
             removed = connection.execute(statements.prune, values).rowcount
             connection.execute(statements.prune_steps, values)
             return Pruned(looked=limit, removed=removed, after=end)
@@ -62,17 +61,11 @@ class Keeping(ShortTransactions):
         statements = self.statements.keeping
 
         def look(connection: Connection) -> Pruned:
-            values, end = self._batch(connection, limit, after)
-            return Pruned(looked=limit, removed=connection.execute(statements.over, values).scalar() or 0, after=end)
+            end, last = self.page_on(connection, limit, after)
+            number = connection.execute(statements.over, {"after": after, "last": last}).scalar()
+            return Pruned(looked=limit, removed=number or 0, after=end)
 
         return self._looked(look)
-
-    def _batch(self, connection: Connection, limit: int, after: bytes) -> tuple[dict[str, bytes], bytes | None]:
-        """The next entries as a range of digests, and where it ends; None: it is the last."""
-        skip = {"after": after, "skip": max(limit, 1) - 1}
-        found = connection.execute(self.statements.keeping.page_end, skip).scalar()
-        end = None if found is None else bytes(found)
-        return {"after": after, "last": end or _LAST}, end
 
     def _changed(self, entry: Entry, statement: Any, *, then: Any = None, **changes: Any) -> bool:
         values = {**held_values(entry), "seen": int(entry.state), **changes}

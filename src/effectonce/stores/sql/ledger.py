@@ -3,7 +3,7 @@
 Each method is a short transaction of its own; none holds a connection after it.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from functools import cached_property
@@ -234,34 +234,6 @@ class SqlLedger(Upgrading, StepRecords, Keeping, SqlReservations, SqlSightings):
         """See `ports.LedgerStore.mark_unknown`."""
         self._write(self.statements.mark_unknown, {"digest": digest, "attempt": attempt})
 
-    def read(self, digest: bytes) -> Entry | None:
-        """See `ports.LedgerStore.read`."""
-        return self._looked(lambda connection: self.entry_on(connection, digest)[0])
-
-    def entry_on(self, connection: Connection, digest: bytes) -> tuple[Entry | None, int]:
-        """The entry as this connection sees it, and the database's clock."""
-        row = connection.execute(self.statements.read, {"digest": digest}).first()
-        return (None, 0) if row is None else (entry_of(row), row.now)
-
-    def find(self, key: str) -> Sequence[Entry]:
-        """See `ports.LedgerStore.find`."""
-        try:
-            digest = bytes.fromhex(key)
-        except ValueError:
-            digest = b""
-        return self._entries(self.statements.find, {"key": key, "digest": digest})
-
-    def entries(self, *, state: State | None, limit: int, after: bytes | None = None) -> Sequence[Entry]:
-        """See `ports.LedgerStore.entries`."""
-        values = {"state": int(state or 0), "after": after or b"", "limit": max(limit, 0)}
-        return self._entries(self.statements.page, values)
-
-    def counts(self) -> Mapping[State, int]:
-        """See `ports.LedgerStore.counts`."""
-        return self._looked(
-            lambda connection: {State(state): number for state, number in connection.execute(self.statements.counts)}
-        )
-
     def holder(self, digest: bytes) -> str | None:
         """See `ports.TransactionalStore.holder`."""
         question = self.statements.holder
@@ -357,9 +329,6 @@ class SqlLedger(Upgrading, StepRecords, Keeping, SqlReservations, SqlSightings):
             if self.dialect.at_once and self.dialect.is_busy(error):
                 return False
             raise
-
-    def _entries(self, statement: Any, values: dict[str, Any]) -> list[Entry]:
-        return self._looked(lambda connection: [entry_of(row) for row in connection.execute(statement, values)])
 
     def _write(self, statement: Any, values: dict[str, Any]) -> bool:
         return self._settled(lambda connection: bool(connection.execute(statement, values).rowcount == 1))

@@ -44,6 +44,7 @@ class MariaDB:
     share = "lock in share mode"
     key = "`key`"
     by_key = " force index (primary)"
+    by_due = " force index (effectonce_outbox_due)"
     lists: Literal["arrays", "json", "none"] = "json"
     at_once = "set statement innodb_lock_wait_timeout=0 for "
     soon = "set statement innodb_lock_wait_timeout=5 for "

@@ -69,13 +69,14 @@ class OutboxStatements:
             f"(in_order is null or not exists (select 1 from {outbox} e where e.in_order = o.in_order and e.id < o.id))"
         )
         seen = f"select {COLUMNS} from {outbox} o where"
+        in_order = f"select {COLUMNS} from {outbox} o{dialect.by_due} where"
         # Row locks, none waited for; the index of due instants, and that of orders.
         self.due = text(
-            f"{seen} due <= {dialect.moment} and stage <> {STUCK} and {first} order by due, id limit :limit{skip}"
+            f"{in_order} due <= {dialect.moment} and stage <> {STUCK} and {first} order by due, id limit :limit{skip}"
         )
         # The same, and reads what is parked: for draining.
         self.all_due = text(
-            f"{seen} (due <= {dialect.moment} or stage = {PARKED}) and stage <> {STUCK} and {first} "
+            f"{in_order} (due <= {dialect.moment} or stage = {PARKED}) and stage <> {STUCK} and {first} "
             f"order by due, id limit :limit{skip}"
         )
         # Row locks, none waited for; the index of effects.

@@ -15,7 +15,8 @@ class ReservationStatements:
         self.reserve = text(dialect.insert_new(reservations, "name, holder, ends", values, unique="name"))
         # The row's lock; primary key.
         self.take_over = text(
-            f"update {reservations} set holder = :holder, ends = {clock} + :us where name = :name and ends <= {clock}"
+            f"update {reservations}{dialect.by_key} set holder = :holder, ends = {clock} + :us "
+            f"where name = :name and ends <= {clock}"
         )
         # No lock; primary key.
         self.holder = text(f"select holder from {reservations} where name = :name and ends > {clock}")

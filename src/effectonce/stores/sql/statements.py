@@ -188,8 +188,9 @@ class Statements:
         self.page = text(
             f"{seen} where digest > :after and (:state = 0 or state = :state) order by digest limit :limit"
         )
+        # No lock; a range of the primary key, which bounds what is looked at.
+        self.find = text(f"{seen} where digest > :after and digest <= :last and {dialect.key} = :key")
         # No lock; reads the whole table: for people.
-        self.find = text(f"{seen} where {dialect.key} = :key or digest = :digest limit 100")
         self.counts = text(f"select state, count(*) from {entries} group by state")
         # No lock; the index of what waits for a person, and the index of claims.
         self.standing = text(f"select state, count(*) from {entries} where {WAITS} group by state")

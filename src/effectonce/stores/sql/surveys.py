@@ -66,20 +66,17 @@ class SqlSurvey:
         statements = self._ledger.statements
 
         def search(connection: Connection) -> Leaf:
-            end = connection.execute(statements.keeping.page_end, {"after": start, "skip": look - 1}).scalar()
-            last = None if end is None else bytes(end)
-            rows = connection.execute(statements.search, {**values, "last": last or b"\xff" * 16})
-            found = [entry_of(row) for row in rows]
+            end, last = self._ledger.page_on(connection, look, start)
+            found = [entry_of(row) for row in connection.execute(statements.search, {**values, "last": last})]
             if len(found) == limit:
-                last = found[-1].digest
-            return Leaf(found=found, looked=look, after=last)
+                end = found[-1].digest
+            return Leaf(found=found, looked=look, after=end)
 
         return self._ledger.look(search)
 
     def _search_open(self, words: str, state: State, *, limit: int, look: int, after: bytes) -> Leaf:
         """Few entries stand open, and an index has them."""
-        statements = self._ledger.statements
-        statement = statements.claimed_page if state is State.CLAIMED else statements.waiting_page
+        statement = self._ledger.page_of(state)
         most = look if words else limit
         values = {"state": int(state), "after": after, "limit": most}
         rows = self._ledger.look(lambda connection: [entry_of(row) for row in connection.execute(statement, values)])
