@@ -1,29 +1,18 @@
 """The program `effectonce`: what needs no app of yours, and with ``-A proj`` the commands on an app too."""
 
-import signal
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from types import FrameType
-from typing import Final, NoReturn
+from typing import Final
 
 import click
 
 from effectonce import __version__
 from effectonce.cli.check import check
+from effectonce.cli.lab import lab
 from effectonce.cli.on_app import Program, open_app
 from effectonce.cli.prove import prove
+from effectonce.cli.stopping import STOPPED, Stopped, stoppable
 
 FEWEST_ORDERS: Final = 4
-STOPPED: Final = 128
-
-
-class Stopped(BaseException):
-    """Somebody asked the program to end."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__(number)
-        self.number = number
 
 
 @click.group(cls=Program, context_settings={"help_option_names": ["-h", "--help"]})
@@ -39,6 +28,7 @@ def main() -> None:
 
 
 main.add_command(check)
+main.add_command(lab)
 main.add_command(prove)
 
 
@@ -72,7 +62,7 @@ def demo(*, orders: int, broker: str | None, ledger: str | None, seed: int) -> N
 
     voice = narrator()
     try:
-        with _stoppable():
+        with stoppable():
             tally = run_demo(orders=orders, seed=seed, broker=broker, ledger=ledger, narrator=voice)
     except DemoRefused as error:
         raise click.BadParameter(error.reason, param_hint=error.option) from error
@@ -83,21 +73,3 @@ def demo(*, orders: int, broker: str | None, ledger: str | None, seed: int) -> N
         sys.exit(STOPPED + stop.number)
     report.show(tally, voice)
     sys.exit(0 if tally.of("guarded").is_clean else 1)
-
-
-@contextmanager
-def _stoppable() -> Iterator[None]:
-    """Let the first Ctrl-C, SIGTERM or hang-up end what is inside; what is being cleaned up is not disturbed again."""
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-
-    def stop(number: int, _frame: FrameType | None) -> NoReturn:
-        for each in numbers:
-            signal.signal(each, signal.SIG_IGN)
-        raise Stopped(number)
-
-    before = {number: signal.signal(number, stop) for number in numbers}
-    try:
-        yield
-    finally:
-        for number, action in before.items():
-            signal.signal(number, action)

@@ -1,16 +1,15 @@
 """What happened in the processes of a demo, as facts in one file that is only appended to.
 
-Bodies write here apart from every transaction, so it says how often a body *ran*, whatever became of its work. A line
-is one write with O_APPEND: lines of several processes do not mix, and a killed process leaves whole lines. Who kills
-freezes its victim first and notes the kill before it strikes, so the order of the lines is the order of what happened.
+Bodies write here apart from every transaction, so it says how often a body *ran*, whatever became of its work. Who
+kills freezes its victim first and notes the kill before it strikes, so the order of the lines is the order of what
+happened.
 """
 
-import json
-import os
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
+
+from effectonce.lab.lines import Lines
 
 Death = Literal["child_killed", "worker_killed"]
 What = Literal["delivered", "began", "charged", "ended"] | Death
@@ -48,8 +47,7 @@ class Journal:
     """The file. Processes `note`; the demo calls `read` and then looks at what it has learnt."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
-        self._offset = 0
+        self._lines = Lines(path)
         self.deliveries: list[Fact] = []
         self.runs: list[Run] = []
         self.overlaps: list[Fact] = []
@@ -57,17 +55,12 @@ class Journal:
 
     def note(self, fact: Fact) -> None:
         """Append one fact."""
-        line = json.dumps(asdict(fact)).encode() + b"\n"
-        file = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-        try:
-            os.write(file, line)
-        finally:
-            os.close(file)
+        self._lines.append(asdict(fact))
 
     def read(self) -> None:
         """Take in what was appended since the last time."""
-        for fact in self._news():
-            self._take(fact)
+        for line in self._lines.news():
+            self._take(Fact(**line))
 
     def running(self, task: str, order: int) -> Run | None:
         """Return a body that has charged this order and is not over."""
@@ -77,17 +70,6 @@ class Journal:
     def overlap(self, task: str, order: int) -> bool:
         """Tell whether a message of this order came again while its body ran."""
         return any((fact.task, fact.order) == (task, order) for fact in self.overlaps)
-
-    def _news(self) -> Iterator[Fact]:
-        if not self._path.exists():
-            return
-        with self._path.open("rb") as file:
-            file.seek(self._offset)
-            text = file.read()
-        whole = text[: text.rfind(b"\n") + 1]
-        self._offset += len(whole)
-        for line in whole.splitlines():
-            yield Fact(**json.loads(line))
 
     def _take(self, fact: Fact) -> None:
         match fact.what:

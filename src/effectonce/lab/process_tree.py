@@ -40,7 +40,7 @@ def is_alive(pid: int) -> bool:
     return stat is None or stat[0] != "Z"
 
 
-def wait_until(condition: Callable[[], bool], *, seconds: float = 20.0) -> bool:
+def wait_until(condition: Callable[[], bool], *, seconds: float = 20.0, every: float = 0.01) -> bool:
     """Ask again and again until *condition* holds; tell whether it did in time.
 
     For what no event announces, such as the end of a process that is not our child.
@@ -49,7 +49,7 @@ def wait_until(condition: Callable[[], bool], *, seconds: float = 20.0) -> bool:
     while not condition():
         if time.monotonic() > deadline:
             return False
-        time.sleep(0.01)
+        time.sleep(every)
     return True
 
 

@@ -96,6 +96,11 @@ class Process:
             log.seek(self._log_start)
             return log.read().decode(errors="replace")
 
+    def wait_end(self, *, seconds: float, unless: Callable[[], bool] = lambda: False) -> bool:
+        """Wait until the main process has ended by itself; tell whether it did in time, and before *unless* held."""
+        wait_until(lambda: not self.is_running or unless(), seconds=seconds, every=0.1)
+        return not self.is_running
+
     def stop(self, *, seconds: float = STOP_SECONDS) -> None:
         """Ask the program to end (SIGTERM, a worker's warm shutdown), and kill what has not ended after *seconds*."""
         if self._process is not None and self.is_running:
