@@ -4,7 +4,7 @@ import importlib
 import sys
 from pathlib import Path
 
-NAMES = ("overhead", "outbox", "pruning", "beat", "failover", "dashboard")
+NAMES = ("costs", "overhead", "outbox", "pruning", "beat", "failover", "dashboard")
 
 
 def main() -> None:

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
 _DOOR: Final = "_effectonce_door"
 
+_UNCHANGING: Final = frozenset({int, str, float, bool, bytes, type(None)})
+"""Types of arguments that no body can change: they need no copy."""
+
 
 class Annotations:
     """The one annotation object of a guarded app; reads the user's own when the first task is bound."""
@@ -139,6 +142,8 @@ def _turns(body: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, An
 def _copied(arguments: tuple[tuple[Any, ...], dict[str, Any]]) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """A deep copy, but of the task itself; what cannot be copied (a direct call may bring it) is shared."""
     args, kwargs = arguments
+    if _UNCHANGING.issuperset(map(type, args)) and _UNCHANGING.issuperset(map(type, kwargs.values())):
+        return arguments[0], dict(kwargs)
     try:
         return tuple(each if isinstance(each, Task) else deepcopy(each) for each in args), deepcopy(kwargs)
     except Exception:  # noqa: BLE001 - any object may refuse to be copied, in its own way

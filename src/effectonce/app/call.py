@@ -26,7 +26,6 @@ from kombu.exceptions import EncodeError
 from effectonce.app import endings, unique
 from effectonce.app.frames import Frame, current_frame, within
 from effectonce.app.guard import Guard
-from effectonce.app.overdue import is_late
 from effectonce.app.requests import read_delivery
 from effectonce.app.too_late import hold_if_forgotten
 from effectonce.app.unguarded import open_door
@@ -54,7 +53,7 @@ def outer_door(guard: Guard, task: Any, plain: Callable[..., Any], args: Any, kw
     _refuse_own_key(frame)
     with within(frame), guard.span_of(frame):
         try:
-            if is_late(frame):
+            if frame.late:
                 hold_if_forgotten(frame)
             result = _go(frame, plain, args, kwargs)
         except Exception as error:

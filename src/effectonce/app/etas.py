@@ -1,6 +1,5 @@
 """When a message is due, as its headers say (or, in protocol 1, its body)."""
 
-import contextlib
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -11,8 +10,11 @@ def eta_of(facts: Mapping[str, Any]) -> float | None:
 
     Celery writes ISO 8601; one without a zone is UTC.
     """
-    with contextlib.suppress(TypeError, ValueError):
-        instant = datetime.fromisoformat(facts["eta"]) if facts.get("eta") else None
-        if instant is not None:
-            return (instant if instant.tzinfo else instant.replace(tzinfo=UTC)).timestamp()
-    return None
+    told = facts.get("eta")
+    if not told:
+        return None
+    try:
+        instant = datetime.fromisoformat(told)
+        return (instant if instant.tzinfo else instant.replace(tzinfo=UTC)).timestamp()
+    except (TypeError, ValueError):
+        return None

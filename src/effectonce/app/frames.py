@@ -29,7 +29,8 @@ class Frame:
 
     *begun*: its attempt was started. *entered*: this thread is in its body. *retry*: publishes the retry that the body
     asked for, once the body is unwound. *replaced*: the body sends a replacement; *handed_on*: one with this same key.
-    *sends*: how many messages the body has sent. *comes_again*: this message was put off or is held.
+    *sends*: how many messages the body has sent. *comes_again*: this message was put off or is held. *late*: it came
+    so late that an empty ledger proves nothing.
     """
 
     task: Any
@@ -48,6 +49,7 @@ class Frame:
     handed_on: bool = False
     sends: int = 0
     comes_again: bool = False
+    late: bool = False
 
     @property
     def ledger(self) -> LedgerStore:

@@ -144,7 +144,8 @@ class Guard:
         """Set out on one attempt; raises KeyInvalid or KeyMissing when the call names no effect."""
         key = self.key_of(task, request, args, kwargs)
         frame = self.bare_frame(task, request, key, self.fingerprint_of(args, kwargs), outer)
-        if is_late(frame):  # its claim is committed first, and what dies with it is for a person to judge
+        frame.late = is_late(frame)
+        if frame.late:  # its claim is committed first, and what dies with it is for a person to judge
             frame.delivery, frame.claim = replace(frame.delivery, flagged=True), replace(frame.claim, holds=True)
         frame.attempt = self._attempt(frame)
         return frame

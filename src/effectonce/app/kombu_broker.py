@@ -5,12 +5,12 @@ of confirmations, elsewhere one after the other. When a batch fails in a way tha
 tell which of its messages did it, so they are sent one by one: some of them twice, with the same ids.
 """
 
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from kombu.messaging import Producer
-from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from effectonce.app.copies import PATIENCE, Confirmed
 from effectonce.app.recorder import publication
@@ -22,9 +22,6 @@ WINDOW: Final = 200
 
 _TIME: Final = HOLD / 2
 """Seconds in which a batch that is sent one by one must be through; the rest goes back."""
-
-_TOO_LATE: Final = (TimeoutError, RedisTimeoutError)
-"""The broker took too long to say that it has a message."""
 
 _TOO_SLOW: Final = "it is too slow"
 
@@ -68,7 +65,7 @@ class KombuBroker:
         whether it takes connections.
         """
         chain = list(_chain(error))
-        if any(isinstance(each, _TOO_LATE) or str(each).startswith(_REDIS_AWAY) for each in chain):
+        if any(_is_too_late(each) or str(each).startswith(_REDIS_AWAY) for each in chain):
             raise BrokerAway(_named(error)) from error
         if any(isinstance(each, self._confirmed.connection_errors) for each in chain):
             try:
@@ -153,3 +150,12 @@ def _named(error: BaseException) -> str:
 def _before_refusal(answers: Sequence[Exception | None]) -> int:
     """How many of the first ones have arrived."""
     return next((nth for nth, answer in enumerate(answers) if answer is not None), len(answers))
+
+
+def _is_too_late(error: BaseException) -> bool:
+    """Whether the broker took too long to say that it has a message.
+
+    redis-py is loaded only by those who use it: it costs more than all of this library.
+    """
+    redis = sys.modules.get("redis.exceptions")
+    return isinstance(error, TimeoutError if redis is None else (TimeoutError, redis.TimeoutError))

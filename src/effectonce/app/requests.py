@@ -64,6 +64,8 @@ def read_delivery(task: Any, request: Any) -> Delivery:
 def _cause(headers: Any) -> str:
     """What an earlier delivery of this message found out; a word that we do not know is none."""
     said = headers.get(CAUSE)
+    if said is None:
+        return ""
     return str(said) if said in list(Cause) else ""
 
 

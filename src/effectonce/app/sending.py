@@ -5,7 +5,6 @@ they belong to. What is sent for the protocol's sake (a retry, a copy that is pu
 must not be undone with the body, nor wait for it.
 """
 
-import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar, Token
@@ -169,7 +168,9 @@ class Outbox:
         alone, self._alone = self._alone, None
         self.__exit__(kind)
         if alone is not None and kind is None:
-            await asyncio.to_thread(alone.commit)
+            from asyncio import to_thread  # noqa: PLC0415 - whoever is here has it; a worker need not load it
+
+            await to_thread(alone.commit)
 
     def _transaction(self, frame: Frame | None) -> Transaction:
         body = _of_body(self._once, frame) or _of_request(self._once, frame)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar, cast
 
 from effectonce.app.encoding import decode_result, encode_result
 from effectonce.domain.policies import Leased
@@ -20,26 +20,27 @@ R = TypeVar("R")
 
 _WAYS = ("retry", "hold", "skip")
 
+_NO_STEPS: Final = StepPlan()
+"""Of a body that has none."""
+
 
 def step_plan(frame: "Frame") -> StepPlan:
     """How the steps of this call are run; results go through the app's result serializer."""
-    from effectonce.app.current import Effect  # noqa: PLC0415 - it offers the steps of this module
-
     policy, task = frame.guard.policy, frame.task
-    encode, decode = partial(encode_result, task), partial(decode_result, task)
     if not isinstance(policy, Leased):
-        return StepPlan(encode=encode, decode=decode)
-    ask = policy.reconcile
-
-    def reconcile(step: Step | None) -> Any:
-        return ask(Effect(frame), step) if ask is not None else None
-
+        return _NO_STEPS
     return StepPlan(
         on_unknown=policy.on_unknown,
-        reconcile=None if ask is None else reconcile,
-        encode=encode,
-        decode=decode,
+        reconcile=None if policy.reconcile is None else partial(_reconcile, policy.reconcile, frame),
+        encode=partial(encode_result, task),
+        decode=partial(decode_result, task),
     )
+
+
+def _reconcile(ask: Callable[[Any, Step | None], Any], frame: "Frame", step: Step | None) -> Any:
+    from effectonce.app.current import Effect  # noqa: PLC0415 - it offers the steps of this module
+
+    return ask(Effect(frame), step)
 
 
 class StepOptions:

@@ -15,8 +15,6 @@ import ipaddress
 import os
 import re
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Final
 
@@ -44,7 +42,7 @@ class Watch:
         self.connection = connection
         self.how: str | None = None
         self._key = key
-        self._ours = False
+        self.is_ours = False
         self._dialect = dialect
         self.ends = dialect.ends
         setattr(connection, _WATCH, self)
@@ -52,23 +50,13 @@ class Watch:
             event.listen(session, "before_commit", self._on_session_commit)
             event.listen(session, "after_soft_rollback", self._on_session_rollback)
 
-    @contextmanager
-    def ours(self) -> Iterator[None]:
-        """What is done inside is the guard's own."""
-        self._ours = True
-        try:
-            yield
-        finally:
-            self._ours = False
+    def ours(self) -> "_ours":
+        """A context: what is done inside is the guard's own."""
+        return _ours(self)
 
-    @contextmanager
-    def body(self) -> Iterator[None]:
-        """While it lasts, this thread is in the body."""
-        token = _watching.set(self)
-        try:
-            yield
-        finally:
-            _watching.reset(token)
+    def body(self) -> "_watched_by":
+        """A context: while it lasts, this thread is in the body."""
+        return _watched_by(self)
 
     def error(self) -> TransactionEscaped:
         """The error that says how the body escaped."""
@@ -76,13 +64,13 @@ class Watch:
 
     def veto(self, how: str) -> None:
         """Remember and raise an escape."""
-        if not self._ours:
+        if not self.is_ours:
             self.how = self.how or how
             raise self.error()
 
     def notice(self) -> None:
         """Raise an escape that no event showed: the transaction that a statement would be part of is over."""
-        if not self._ours and self._dialect.has_left(self.connection.connection.dbapi_connection):
+        if not self.is_ours and self._dialect.has_left(self.connection.connection.dbapi_connection):
             self.veto(ENDED)
 
     def is_elsewhere(self, connection: Connection) -> bool:
@@ -101,15 +89,21 @@ class Watch:
 _WATCH: Final = "_effectonce_watch"
 """The attribute of a body's connection that holds its watch; the connection ends with the body."""
 
+_LISTENED: Final = "_effectonce_listened"
+"""The attribute of an engine that is listened to: cheaper to ask, for each effect, than SQLAlchemy's registry."""
+
 
 def watch_over(engine: Engine) -> None:
     """Let an engine's new connections tell their watches; listening once an engine costs a body nothing."""
+    if vars(engine).get(_LISTENED):
+        return
     if not event.contains(engine, "commit", _on_commit):
         event.listen(engine, "commit", _on_commit)
         event.listen(engine, "rollback", _on_rollback)
         event.listen(engine, "before_cursor_execute", _on_statement)
     if not event.contains(Engine, "commit", _on_any_commit):
         event.listen(Engine, "commit", _on_any_commit)
+    setattr(engine, _LISTENED, True)
 
 
 def _on_commit(connection: Connection) -> None:
@@ -139,14 +133,42 @@ def _on_statement(connection: Connection, _cursor: Any, statement: str, *_: Any)
 _watching: ContextVar[Watch | None] = ContextVar("effectonce_watch", default=None)
 
 
-@contextmanager
-def exempt() -> Iterator[None]:
-    """What is done inside is the ledger's own, also when a body is running around it."""
-    token = _watching.set(None)
-    try:
-        yield
-    finally:
-        _watching.reset(token)
+class _watched_by:  # noqa: N801 - a context, as `exempt` is
+    """While it lasts, this thread's commits elsewhere are told to *watch*; None tells nobody.
+
+    A class and no generator, as `_ours`: an effect enters a dozen of them.
+    """
+
+    __slots__ = ("_token", "_watch")
+
+    def __init__(self, watch: Watch | None) -> None:
+        self._watch = watch
+
+    def __enter__(self) -> None:
+        self._token = _watching.set(self._watch)
+
+    def __exit__(self, *_: object) -> None:
+        _watching.reset(self._token)
+
+
+class _ours:  # noqa: N801 - as above
+    """While it lasts, what is done on the connection of *watch* is the guard's own."""
+
+    __slots__ = ("_watch",)
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+
+    def __enter__(self) -> None:
+        self._watch.is_ours = True
+
+    def __exit__(self, *_: object) -> None:
+        self._watch.is_ours = False
+
+
+def exempt() -> _watched_by:
+    """A context: what is done inside is the ledger's own, also when a body is running around it."""
+    return _watched_by(None)
 
 
 def current_watch() -> Watch | None:

@@ -30,6 +30,9 @@ _STARTS: Final = frozenset("sSrR \t\r\n")
 _OUTGOING: Final = "_effectonce_outgoing"
 """The attribute of a body's connection that holds its messages; the connection ends with the body."""
 
+_LISTENED: Final = "_effectonce_hears_savepoints"
+"""The attribute of an engine that is listened to."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Sent:
@@ -135,8 +138,10 @@ def _transactions_of(session: Session | None) -> tuple[SessionTransaction, ...]:
 
 def watch_savepoints(engine: Engine) -> None:
     """Let an engine's new connections tell of their savepoints."""
-    if not event.contains(engine, "before_cursor_execute", _on_statement):
-        event.listen(engine, "before_cursor_execute", _on_statement)
+    if not vars(engine).get(_LISTENED):
+        if not event.contains(engine, "before_cursor_execute", _on_statement):
+            event.listen(engine, "before_cursor_execute", _on_statement)
+        setattr(engine, _LISTENED, True)
 
 
 def _on_statement(connection: Connection, _cursor: Any, statement: str, *_: Any) -> None:

@@ -25,6 +25,10 @@ class Source:
     """
 
     _owners: ClassVar[WeakKeyDictionary[Engine, int]] = WeakKeyDictionary()
+    _seen: tuple[Engine, int] | None = None
+    """The engine that this process is known to own: each effect asks."""
+
+    _name: str | None = None
 
     def __init__(self, given: Any, *, context: Callable[[], AbstractContextManager[Any]] = nullcontext) -> None:
         self._given = given
@@ -39,19 +43,25 @@ class Source:
     @property
     def engine(self) -> Engine:
         """The engine; raises LedgerUnavailable where only an application context could tell it."""
-        engine = self._engine
+        engine, pid = self._engine, os.getpid()
+        if engine is not None and (engine, pid) == self._seen:
+            return engine
         if engine is None:
             engine = self._engine = self._asked()
-        pid = os.getpid()
         if self._owners.setdefault(engine, BORN_IN) != pid:
             engine.dispose(close=False)
             self._owners[engine] = pid
+        self._seen = engine, pid
         return engine
 
     @property
     def name(self) -> str:
         """The URL without its password."""
-        return type(self._given).__name__ if self._engine is None else shown(self._engine.url)
+        if self._name is None:
+            if self._engine is None:
+                return type(self._given).__name__
+            self._name = shown(self._engine.url)
+        return self._name
 
     def session(self, connection: Connection | Engine) -> Session:
         """A session whose commits are savepoints of *connection*'s transaction.

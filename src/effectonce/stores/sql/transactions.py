@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import cached_property
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection
@@ -55,9 +56,9 @@ class ShortTransactions:
         """Where it is, without a password."""
         return self.source.name
 
-    @property
+    @cached_property
     def dialect(self) -> Any:
-        """What is special about this database."""
+        """What is special about this database; found once, where its engine can be told."""
         return dialect_of(self.source.engine.dialect.name)
 
     @property
