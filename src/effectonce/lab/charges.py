@@ -4,6 +4,7 @@ Nothing here stops a second row. Whoever charges an order twice is found out by 
 """
 
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import sqlalchemy as sa
@@ -50,6 +51,16 @@ class Charges:
         """Tell how often each order was charged."""
         with self._engine.connect() as connection:
             return Counter(connection.execute(sa.select(self.table.c.order_id)).scalars())
+
+    def lock_file(self) -> Callable[[], None]:
+        """Take the write lock of a SQLite file, and return what gives it back; DatabaseError when it cannot be had."""
+        connection = self._engine.connect()
+        try:
+            connection.exec_driver_sql("begin immediate")
+        except BaseException:
+            connection.close()
+            raise
+        return connection.close
 
     def drop(self) -> None:
         """Drop the schema of the run with all that is in it."""

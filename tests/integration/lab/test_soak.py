@@ -1,0 +1,46 @@
+"""A short soak with a fixed seed, and long ones."""
+
+import io
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from effectonce.lab import soak
+from effectonce.lab.narrator import PlainNarrator
+from effectonce.lab.soak.plan import ALL, System
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Where the soak has its folders; nothing may be left in it."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    yield
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_short_soak_doubles_nothing_loses_nothing_and_leaves_nothing() -> None:
+    told = io.StringIO()
+    soaked = soak.run(
+        minutes=0, seed=5, narrator=PlainNarrator(told), systems=[System(broker="redis", store="redis")], seconds=6.0
+    )
+    assert soaked.is_clean, soaked.to_json()
+    assert soaked.effects >= 8
+    assert soaked.struck.total() >= 2
+    assert "round 1: redis + redis" in told.getvalue()
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", [1, 2])
+def test_every_system_is_soaked(seed: int) -> None:
+    soaked = soak.run(minutes=60, seed=seed, narrator=PlainNarrator(io.StringIO()), rounds=len(ALL))
+    assert soaked.is_clean, soaked.to_json()
+
+
+@pytest.mark.soak
+def test_without_a_guard_the_judge_finds_doubles() -> None:
+    system = System(broker="redis", store="postgresql")
+    narrator = PlainNarrator(io.StringIO())
+    soaked = soak.run(minutes=0, seed=1, narrator=narrator, systems=[system], seconds=20.0, guards=False)
+    assert any(outcome.doubled for outcome in soaked.outcomes)
+    assert soaked.bound is None
