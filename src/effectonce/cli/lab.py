@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from effectonce.cli.soaking import soak
 from effectonce.cli.stopping import STOPPED, Stopped, stoppable
 
 if TYPE_CHECKING:
@@ -26,6 +27,16 @@ _FILE: Final = click.Path(dir_okay=False, writable=True, path_type=Path)
 @click.option(
     "--ledger", metavar="URL", help="postgresql+psycopg://... instead of a server of its own; 'sqlite' for a file each."
 )
+@click.option(
+    "--soak",
+    "minutes",
+    type=click.FloatRange(min=0),
+    metavar="MINUTES",
+    help="Random deaths on random systems instead.",
+)
+@click.option(
+    "--seed", type=int, default=0, show_default=True, help="Another plan of what strikes in a soak, and when."
+)
 @click.option("--json", "json_file", type=_FILE, help="Write all that was measured there.")
 @click.option("--html", "html_file", type=_FILE, help="Write a page with timelines there.")
 def lab(
@@ -36,6 +47,8 @@ def lab(
     jobs: int,
     broker: str | None,
     ledger: str | None,
+    minutes: float | None,
+    seed: int,
     json_file: Path | None,
     html_file: Path | None,
 ) -> None:
@@ -48,13 +61,17 @@ def lab(
     \b
     effectonce lab --only child-killed --only worker-killed
     effectonce lab --contenders celery,effectonce --html lab.html
+    effectonce lab --soak 10 --seed 1 --json soak.json
 
     What is used is found on this machine (redis-server or valkey-server, rabbitmq-server, PostgreSQL) and started on
     free ports; without PostgreSQL the ledger is a SQLite file. Scenarios whose server is missing are named as not
     tried. Nothing is left behind, also after Ctrl-C.
 
-    Exit code: 0 if effectonce's column is right in every row, 1 if not, 2 for a bad option.
+    Exit code: 0 if effectonce's column is right in every row, or if a soak found nothing doubled, lost or stuck; 1 if
+    not, 2 for a bad option.
     """
+    if minutes is not None:
+        sys.exit(soak(minutes, seed=seed, json_file=json_file))
     pairings = _pairings(only, contenders)
     if only_list:
         _list(pairings)

@@ -1,6 +1,10 @@
 """A short soak with a fixed seed, and long ones."""
 
 import io
+import os
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,6 +12,7 @@ import pytest
 
 from effectonce.lab import soak
 from effectonce.lab.narrator import PlainNarrator
+from effectonce.lab.process_tree import descendants, is_alive, wait_until
 from effectonce.lab.soak.plan import ALL, System
 
 
@@ -44,3 +49,23 @@ def test_without_a_guard_the_judge_finds_doubles() -> None:
     soaked = soak.run(minutes=0, seed=1, narrator=narrator, systems=[system], seconds=20.0, guards=False)
     assert any(outcome.doubled for outcome in soaked.outcomes)
     assert soaked.bound is None
+
+
+def test_a_soak_that_is_stopped_leaves_nothing(tmp_path: Path) -> None:
+    program = Path(sys.executable).with_name("effectonce")
+    with subprocess.Popen(
+        [program, "lab", "--soak", "5"],
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as run:
+        assert run.stdout
+        assert "round 1" in run.stdout.readline()
+        assert wait_until(lambda: bool(list(tmp_path.glob("*/*/log"))), seconds=60), "a server has started"
+        tree = descendants(run.pid)
+        run.send_signal(signal.SIGINT)
+        told = run.stdout.read()
+        assert run.wait(60) == 128 + signal.SIGINT
+    assert "stopped; all that the soak had started is gone" in told
+    assert not any(is_alive(pid) for pid in tree)
