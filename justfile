@@ -44,6 +44,10 @@ lock *args:
 soak *args:
     "{{ bin }}"/python -m pytest -m soak --timeout 0 {{ args }}
 
+# part of the tests with the lowest and the newest versions, on each Python that is here: just versions lowest-3.11
+versions *rows:
+    "{{ bin }}"/python -m tests.versions {{ rows }}
+
 # break the guard in many ways, one after the other, and see that the tests notice; words choose some of them
 mutants *words:
     "{{ bin }}"/python -m tests.mutants {{ words }}

@@ -14,8 +14,9 @@ from functools import wraps
 from inspect import getattr_static
 from typing import TYPE_CHECKING, Any, Final
 
+from celery import VERSION
 from celery.app.annotations import prepare
-from celery.app.task import Task
+from celery.app.task import Context, Task
 
 from effectonce.app.call import inner_door, outer_door
 from effectonce.app.canvas import keep_tick
@@ -72,6 +73,13 @@ def give_doors(once: "EffectOnce", cls: Any) -> None:
         cls.on_replace = _guarded_replace(cls)
         cls.Request = guarded_request(cls.Request)
         cls.__trace__ = Tracer()
+        if VERSION < (5, 5):
+            cls.push_request = _push_inheriting
+
+
+def _push_inheriting(self: Any, *args: Any, **kwargs: Any) -> None:
+    """What Celery's own does since 5.5: in 5.4 a class with a ``__call__`` hid an eager call's id and retries."""
+    self.request_stack.push(Context(*args, **{**vars(self.request), **kwargs}))
 
 
 def _guarded_replace(cls: Any) -> Callable[..., Any]:

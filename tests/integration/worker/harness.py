@@ -19,7 +19,7 @@ import pytest
 import redis
 import sqlalchemy as sa
 from celery import _state
-from celery.exceptions import DuplicateTaskNameWarning
+from celery.exceptions import CeleryWarning
 from celery.result import AsyncResult
 
 from effectonce.lab.process_tree import wait_until
@@ -76,7 +76,7 @@ class Shop:
         sys.modules.pop(self._name, None)
         shared = set(_state._on_app_finalizers)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DuplicateTaskNameWarning)
+            warnings.simplefilter("ignore", CeleryWarning)  # that a task was defined twice, since 5.7
             module = importlib.import_module(self._name)
             module.app.finalize()
         _state._on_app_finalizers.intersection_update(shared)

@@ -77,9 +77,8 @@ def sentinel_client(address: Address) -> redis.Redis:
     options = options_of(address)
     patience = {name: options[name] for name in ("socket_timeout", "socket_connect_timeout")}
     sentinel = Sentinel(address.hosts, sentinel_kwargs=patience)
-    retry = Retry(NoBackoff(), 1, supported_errors=(redis.ConnectionError,))
     client: redis.Redis = sentinel.master_for(
-        address.service, db=address.number, ssl=address.tls, retry=retry, **options
+        address.service, db=address.number, ssl=address.tls, **_once_more(), **options
     )
     return client
 
@@ -96,12 +95,18 @@ def public_name(client: redis.Redis) -> str:
     return f"{scheme}://{shown}:{options.get('port', 6379)}/{options.get('db', 0)}"
 
 
+def _once_more() -> dict[str, Any]:
+    """A lost answer is asked for once more. redis-py 5 heeds the errors of a `Retry` only if they are named again."""
+    lost = [redis.ConnectionError]
+    return {"retry": Retry(NoBackoff(), 1, supported_errors=tuple(lost)), "retry_on_error": lost}
+
+
 def _pool(url: str) -> ConnectionPool:
     scheme, mark, rest = url.partition("://")
     ours: dict[str, Any] = {
         "socket_timeout": PATIENCE,
         "socket_connect_timeout": PATIENCE,
-        "retry": Retry(NoBackoff(), 1, supported_errors=(redis.ConnectionError,)),
+        **_once_more(),
     }
     try:
         pool = ConnectionPool.from_url(f"{_SCHEMES.get(scheme, scheme)}{mark}{rest}", **ours)

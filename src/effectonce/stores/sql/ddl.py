@@ -129,19 +129,19 @@ def _table(table: Table) -> TableFacts:
     return TableFacts(
         name=table.name,
         since=_since(table),
-        columns=tuple(_column(table, column) for column in table.columns),
+        columns=tuple(_column(column) for column in table.columns),
         indexes=tuple(sorted(_indexes(table), key=lambda index: index.name)),
     )
 
 
-def _column(table: Table, column: Column[object]) -> ColumnFacts:
+def _column(column: Column[object]) -> ColumnFacts:
     return ColumnFacts(
         name=column.name,
         kind=_kind(column),
         length=getattr(column.type, "length", None),
         null=bool(column.nullable),
         primary=column.primary_key,
-        counts_up=column is table.autoincrement_column,
+        counts_up=column.autoincrement is True,
     )
 
 

@@ -107,7 +107,7 @@ def tables(schema: str | None) -> Tables:
     held = Table(
         "effectonce_held",
         metadata,
-        Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
+        Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
         Column("digest", DIGEST, nullable=False),
         Column("mark", DIGEST, nullable=False),
         Column("at", BigInteger, nullable=False),
@@ -196,7 +196,7 @@ def _ticks(metadata: MetaData) -> Table:
     ticks = Table(
         "effectonce_ticks",
         metadata,
-        Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
+        Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
         Column("instant", BigInteger, nullable=False),
         Column("fence", BigInteger, nullable=False),
         Column("at", BigInteger, nullable=False),
@@ -219,7 +219,7 @@ def _outbox(metadata: MetaData) -> Table:
     outbox = Table(
         "effectonce_outbox",
         metadata,
-        Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
+        Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
         Column("due", BigInteger, nullable=False),
         Column("since", BigInteger, nullable=False),
         Column("tries", Integer, nullable=False),
@@ -263,7 +263,7 @@ def _history(metadata: MetaData) -> Table:
     return Table(
         "effectonce_history",
         metadata,
-        Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
+        Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
         Column("at", BigInteger, nullable=False),
         Column("fence", BigInteger, nullable=False),
         Column("times", Integer, nullable=False),

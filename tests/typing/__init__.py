@@ -1,0 +1,1 @@
+"""What the public API looks like to a type checker."""
