@@ -12,19 +12,19 @@ from effectonce.cli.asking import confirm, dry_run, tell, yes
 from effectonce.cli.plainly import as_json, plain_errors
 from effectonce.domain.steps import Done, Failed
 
-_KEY = click.argument("key")
+
+def _about_one_effect(change: Callable[..., None]) -> click.Command:
+    """A command about the effect KEY, which can be tried with ``--dry-run`` and asks unless told ``--yes``."""
+    command = click.pass_obj(plain_errors(change))
+    for option in (as_json, yes, dry_run):
+        command = option(command)
+    return click.command()(click.argument("key")(command))
 
 
-@click.command()
-@_KEY
+@_about_one_effect
 @click.option("--done", is_flag=True, help="It took place.")
 @click.option("--result", help="With --done: its result, as JSON.")
 @click.option("--failed", metavar="MESSAGE", help="It failed for good; MESSAGE says how.")
-@dry_run
-@yes
-@as_json
-@click.pass_obj
-@plain_errors
 def settle(extension: Any, *, key: str, done: bool, result: str | None, failed: str | None, **how: bool) -> None:
     """End the effect KEY, which is held, as done or as failed; what waits for it goes on with that."""
     if done == (failed is not None):
@@ -38,37 +38,19 @@ def settle(extension: Any, *, key: str, done: bool, result: str | None, failed: 
     _change(extension, key, f"settle as {word}", lambda: extension.entries.settle(key, outcome), **how)
 
 
-@click.command()
-@_KEY
-@dry_run
-@yes
-@as_json
-@click.pass_obj
-@plain_errors
+@_about_one_effect
 def rerun(extension: Any, *, key: str, **how: bool) -> None:
     """Run the effect KEY again, which is held; steps that ended are not run again."""
     _change(extension, key, "run again", lambda: extension.entries.rerun(key), **how)
 
 
-@click.command()
-@_KEY
-@dry_run
-@yes
-@as_json
-@click.pass_obj
-@plain_errors
+@_about_one_effect
 def reopen(extension: Any, *, key: str, **how: bool) -> None:
     """Let the effect KEY, which has finished, run once more at its next call."""
     _change(extension, key, "reopen", lambda: extension.entries.reopen(key), **how)
 
 
-@click.command()
-@_KEY
-@dry_run
-@yes
-@as_json
-@click.pass_obj
-@plain_errors
+@_about_one_effect
 def redact(extension: Any, *, key: str, **how: bool) -> None:
     """Take key, arguments and result of the effect KEY away, which has finished; no late duplicate runs."""
     _change(extension, key, "redact", lambda: extension.entries.redact(key), **how)

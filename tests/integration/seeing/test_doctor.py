@@ -24,9 +24,9 @@ from effectonce.app.doctor import CHECKS, NOT_ASKED, Finding, examine
 from effectonce.app.doctor.findings import Check, Severity
 from effectonce.cli.once import once as commands
 from effectonce.domain.claims import Granted
-from effectonce.domain.outbox import Message
 from effectonce.ports.history import Happened
 from effectonce.testing.conformance.scene import new_claim
+from tests.integration.seeing.messages import message
 from tests.services import Fleet
 
 PAGES = Path(__file__).parents[3] / "docs" / "reference" / "doctor"
@@ -209,19 +209,7 @@ def test_effects_that_wait_for_a_person(make: Make) -> None:
 def test_messages_that_do_not_go_out(make: Make) -> None:
     once = make()
     assert ask(once, "outbox-late") == []
-    message = Message(
-        task="pay",
-        task_id="one",
-        exchange="",
-        routing_key="celery",
-        content_type="application/json",
-        content_encoding="utf-8",
-        body=b"",
-        headers="{}",
-        properties="{}",
-        declares="[]",
-    )
-    once.outbox_store().store([message])
+    once.outbox_store().store([message("pay")])
     execute(once, f"update effectonce_outbox set since = since - {600 * SECOND}, due = due - {600 * SECOND}")
     (found,) = ask(once, "outbox-late")
     assert found.facts["oldest_seconds"] >= 500

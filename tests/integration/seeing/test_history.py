@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from effectonce.domain.outbox import RELAYED, Message, Stored, marked_as_relayed, may_have_gone_out
+from effectonce.domain.outbox import RELAYED, Stored, marked_as_relayed, may_have_gone_out
 from effectonce.events import Event, Name
 from effectonce.ports.history import Happened
 from effectonce.runtime.historian import MOST, Historian
@@ -16,6 +16,7 @@ from effectonce.runtime.pruner import trim_history
 from effectonce.stores.sql.history import SqlHistory
 from effectonce.stores.sql.ledger import SqlLedger
 from tests.integration.seeing.conftest import House
+from tests.integration.seeing.messages import message
 
 RELAYED_HEADER: dict[str, Any] = {RELAYED: 1}
 REPLAYED, DEFERRED = "effect.replayed", "effect.deferred"
@@ -87,19 +88,7 @@ def test_what_a_relay_sends_again_says_so(house: House) -> None:
 
 
 def test_a_relay_marks_what_may_have_gone_out() -> None:
-    message = Message(
-        task="pay",
-        task_id="one",
-        exchange="",
-        routing_key="celery",
-        content_type="application/json",
-        content_encoding="utf-8",
-        body=b"",
-        headers='{"id": "one"}',
-        properties="{}",
-        declares="[]",
-    )
-    stored = Stored(id=1, message=message, tries=1)
+    stored = Stored(id=1, message=message("pay", headers='{"id": "one"}'), tries=1)
     assert may_have_gone_out(stored)
     assert json.loads(marked_as_relayed(stored).message.headers) == {"id": "one", RELAYED: 1}
 

@@ -14,11 +14,11 @@ import pytest
 import uvicorn
 
 from effectonce.domain.claims import Granted
-from effectonce.domain.outbox import Message
 from effectonce.domain.steps import End
 from effectonce.events import Name
 from effectonce.web import dashboard
 from tests.integration.seeing.conftest import House
+from tests.integration.seeing.messages import message
 
 HOSTILE = "<img src=x onerror=alert(1)>\"'{{7*7}}"
 _numbers = itertools.count()
@@ -42,20 +42,7 @@ def furnish(house: House) -> None:
     for order in ("C-1", "C-2", "C-3"):
         hold_as_unknown(house, order)
     house.hold("mail", "D-1", id="id-D-1")
-    message = Message(
-        task="mail",
-        task_id="later",
-        exchange="",
-        routing_key="celery",
-        content_type="application/json",
-        content_encoding="utf-8",
-        body=b"",
-        headers="{}",
-        properties="{}",
-        declares="[]",
-        due=time.time() + 3600,
-    )
-    house.once.outbox_store().store([message])
+    house.once.outbox_store().store([message("mail", task_id="later", due=time.time() + 3600)])
     house.once.write_history()
     with engine.begin() as connection:  # an hour of counts, for the charts
         row = connection.exec_driver_sql("select max(minute) from effectonce_minutes").scalar()

@@ -8,11 +8,11 @@ from typing import TypeVar
 
 from effectonce.domain.claims import Claim, Granted, Refused, State
 from effectonce.ports import LedgerStore
+from effectonce.testing.conformance.clocks import PATIENCE
 from effectonce.testing.conformance.scene import (
     DONE,
     HOUR,
     MOMENT,
-    PATIENCE,
     Suite,
     entry_of,
     granted,

@@ -1,7 +1,6 @@
 """What the rules are played with: effects, attempts at them, and waiting for a store's clock."""
 
 import secrets
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final, TypeVar
@@ -10,6 +9,7 @@ import pytest
 
 from effectonce.domain.claims import Claim, Entry, Granted, Outcome, State
 from effectonce.ports import LedgerStore, Renewal
+from effectonce.testing.conformance.clocks import StoreClock
 
 HOUR: Final = 3600.0
 """A lease that does not end while a test runs."""
@@ -18,9 +18,6 @@ MOMENT: Final = 0.001
 """A lease that has ended as soon as one looks."""
 
 Answer = TypeVar("Answer")
-
-PATIENCE: Final = 30.0
-"""Seconds after which a store that does not get there has failed."""
 
 DONE: Final = Outcome(state=State.COMPLETED, result=b"done", keep=HOUR)
 
@@ -70,7 +67,7 @@ def timeless(entry: Entry | None) -> Entry | None:
     return None if entry is None else replace(entry, lease_left=0.0)
 
 
-class Suite:
+class Suite(StoreClock):
     """What a store's test class gives to the rules."""
 
     @pytest.fixture
@@ -81,17 +78,6 @@ class Suite:
     def set_fence(self, store: LedgerStore, digest: bytes, fence: int) -> None:
         """Write *fence* into an entry, behind the store's back; give it in the subclass."""
         raise NotImplementedError
-
-    def wait(self, seconds: float) -> None:
-        """Let *seconds* of the store's clock pass."""
-        time.sleep(seconds)
-
-    def until(self, happened: Callable[[], bool]) -> None:
-        """Wait for *happened*."""
-        deadline = time.monotonic() + PATIENCE
-        while not happened():
-            assert time.monotonic() < deadline, "the store did not get there in time"
-            self.wait(0.002)
 
     def in_time(self, trial: Callable[[float], Answer | None]) -> Answer:
         """Try what must be done within a span of time; where the machine was too slow (None), try with a longer one."""

@@ -1,17 +1,15 @@
 """Who leads: rules about terms."""
 
 import secrets
-import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from effectonce.domain.terms import Term
 from effectonce.ports import ScheduleStore
+from effectonce.testing.conformance.clocks import StoreClock
 
 LONG = 3600.0
-PATIENCE = 30.0
 
 
 def new_name() -> str:
@@ -26,24 +24,13 @@ def won(store: ScheduleStore, name: str, *, length: float = LONG) -> Term:
     return term
 
 
-class ScheduleSuite:
+class ScheduleSuite(StoreClock):
     """What a store's test class gives to the rules of terms and ticks."""
 
     @pytest.fixture
     def schedule(self) -> ScheduleStore:
         """The store under test, its schema created; give it in the subclass."""
         raise NotImplementedError
-
-    def wait(self, seconds: float) -> None:
-        """Let *seconds* of the store's clock pass."""
-        time.sleep(seconds)
-
-    def until(self, happened: Callable[[], bool]) -> None:
-        """Wait for *happened*."""
-        deadline = time.monotonic() + PATIENCE
-        while not happened():
-            assert time.monotonic() < deadline, "the store did not get there in time"
-            self.wait(0.002)
 
     def ended(self, store: ScheduleStore, name: str) -> Term:
         """A term that was won and has ended by itself."""
