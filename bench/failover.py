@@ -11,6 +11,7 @@ import os
 import platform
 import statistics
 from pathlib import Path
+from typing import Any
 
 from tests.integration.beat.harness import Place
 from tests.integration.beat.judge import Stand, judge
@@ -20,27 +21,34 @@ EVERY = 0.25
 
 
 def main(options: list[str]) -> None:
-    """Measure each blow some times; write the results and print them."""
+    """Measure each blow some times on each ledger; write the results and print them."""
     parser = argparse.ArgumentParser(prog="bench failover")
     parser.add_argument("--times", type=int, default=6)
     parser.add_argument("--lease", type=float, default=10.0)
-    parser.add_argument("--ledger", choices=["postgresql", "redis"], default="postgresql")
+    parser.add_argument("--ledgers", nargs="+", default=["postgresql", "mariadb", "redis"])
     asked = parser.parse_args(options)
     fleet = Fleet()
     try:
-        schedule = {"report": {"schedule": EVERY}}
-        with Place(fleet, asked.ledger, schedule, BEAT_MISSED="all", BEAT_LEASE=str(asked.lease)) as place:
-            stand = Stand.of(place)
-            for _ in range(asked.times):
-                for blow in stand.blows.values():
-                    blow()
-            stand.settle("report")
-            verdict = judge(place, "report", EVERY)
+        results = [_measure(fleet, ledger, lease=asked.lease, times=asked.times) for ledger in asked.ledgers]
     finally:
         fleet.close()
-    results = {
-        "ledger": asked.ledger,
-        "lease_s": asked.lease,
+    machine = {"cpus": os.cpu_count(), "system": platform.platform(), "python": platform.python_version()}
+    Path("bench/results/failover.json").write_text(json.dumps({"machine": machine, "results": results}, indent=2))
+    print(json.dumps(results, indent=2))
+
+
+def _measure(fleet: Fleet, ledger: str, *, lease: float, times: int) -> dict[str, Any]:
+    schedule = {"report": {"schedule": EVERY}}
+    with Place(fleet, ledger, schedule, BEAT_MISSED="all", BEAT_LEASE=str(lease)) as place:
+        stand = Stand.of(place)
+        for _ in range(times):
+            for blow in stand.blows.values():
+                blow()
+        stand.settle("report")
+        verdict = judge(place, "report", EVERY)
+    return {
+        "ledger": ledger,
+        "lease_s": lease,
         "ticks": len(verdict.instants),
         "missed": len(verdict.missing),
         "under_two_ids": len(verdict.under_two_ids),
@@ -50,6 +58,3 @@ def main(options: list[str]) -> None:
             for name, gaps in stand.gaps.items()
         },
     }
-    machine = {"cpus": os.cpu_count(), "system": platform.platform(), "python": platform.python_version()}
-    Path("bench/results/failover.json").write_text(json.dumps({"machine": machine, "results": results}, indent=2))
-    print(json.dumps(results, indent=2))

@@ -69,7 +69,7 @@ class Place:
         self.store: Any = None
         self._urls: list[tuple[Any, str]] = [(self.broker, self.broker.fresh_url())]
         broker = self._urls[0][1]
-        if ledger in {"redis", "postgresql"}:
+        if ledger in {"redis", "postgresql", "mariadb"}:
             self.store = getattr(fleet, ledger)()
             self._urls.append((self.store, self.store.fresh_url()))
             ledger = self._urls[1][1]

@@ -73,7 +73,10 @@ def test_every_tick_is_sent_once_whatever_happens(place: Place) -> None:
     assert_effects(place)
 
 
-@pytest.mark.parametrize("ledger", ["redis", "sqlite", pytest.param("postgresql", marks=pytest.mark.soak)])
+@pytest.mark.parametrize(
+    "ledger",
+    ["redis", "sqlite", *(pytest.param(each, marks=pytest.mark.soak) for each in ("postgresql", "mariadb"))],
+)
 def test_thirty_changes_of_leader_in_one_process(
     redis_url: str, ledger: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
