@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,11 +12,15 @@ from click.testing import CliRunner
 
 from effectonce.cli.effectonce import main
 from effectonce.lab.scenarios import SCENARIOS
+from tests.mutants.catalogue import MUTANTS
+
+ROOT = Path(__file__).parents[3]
+LAB = (str(Path(sys.executable).with_name("effectonce")), "lab")
 
 
 def test_a_quick_scenario_shows_the_double_and_the_guard(tmp_path: Path) -> None:
     out, page = tmp_path / "lab.json", tmp_path / "lab.html"
-    command = [str(Path(sys.executable).with_name("effectonce")), "lab", "--only", "sent-again-late", "--jobs", "2"]
+    command = [*LAB, "--only", "sent-again-late", "--jobs", "2"]
     command += ["--contenders", "celery,effectonce", "--json", str(out), "--html", str(page)]
     command += ["--ledger", "sqlite"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ)
@@ -27,10 +32,29 @@ def test_a_quick_scenario_shows_the_double_and_the_guard(tmp_path: Path) -> None
 
 
 @pytest.mark.soak
+def test_a_broken_guard_makes_the_lab_fail(tmp_path: Path) -> None:
+    """An entry is no longer looked at: a second message runs again."""
+    mutant = next(each for each in MUTANTS if each.name == "a second claim replaces the first one's entry")
+    source = tmp_path / "src"
+    shutil.copytree(ROOT / "src", source, ignore=shutil.ignore_patterns("__pycache__"))
+    broken = source / "effectonce" / mutant.file
+    broken.write_text(broken.read_text().replace(mutant.old, mutant.new))
+    done = subprocess.run(
+        [*LAB, "--only", "sent-again-late", "--contenders", "effectonce", "--ledger", "sqlite"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(source)},
+    )
+    assert done.returncode == 1, done.stdout
+    assert "WRONG: effectonce in sent-again-late: doubled (2x)" in done.stdout
+
+
+@pytest.mark.soak
 @pytest.mark.timeout(3600)
 def test_effectonce_is_right_in_the_whole_table() -> None:
     done = subprocess.run(
-        [str(Path(sys.executable).with_name("effectonce")), "lab", "--contenders", "effectonce"],
+        [*LAB, "--contenders", "effectonce"],
         capture_output=True,
         text=True,
         check=False,

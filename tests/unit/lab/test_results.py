@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from effectonce.lab.results.markdown import rewritten
 from effectonce.lab.results.page import page_of
 from effectonce.lab.results.report import Report, cell
 from effectonce.lab.results.text import table, verdict
@@ -76,7 +77,10 @@ def test_what_lacked_a_server_is_said_and_is_not_wrong() -> None:
 def test_the_table_has_a_column_a_contender_and_a_line_a_scenario() -> None:
     lines = list(table(Report.of([_row("celery", _outcome(effects={"a": 2})), _row("effectonce", _outcome())])))
     assert lines[0].split() == ["celery", "effectonce"]
-    assert [line.split("  ") for line in lines[1:]] == [["A worker dies"], ["", "child-killed", "doubled (2x)", "once"]]
+    assert [line.split("  ") for line in lines[1:]] == [
+        ["A process dies"],
+        ["", "child-killed", "doubled (2x)", "once"],
+    ]
 
 
 def test_json_comes_back_as_it_was_and_names_versions_without_a_date() -> None:
@@ -102,6 +106,19 @@ def test_the_page_needs_nothing_else_is_well_formed_and_escapes() -> None:
     assert "http" not in page.replace("http://www.w3.org/2000/svg", "")
     assert "prefers-color-scheme: dark" in page
     assert page.count("<svg") == 1
+
+
+def test_the_summary_counts_rows_that_are_right_and_leaves_out_what_was_not_tried() -> None:
+    rows = [
+        _row("celery", _outcome(effects={"a": 2})),
+        _row("effectonce", _outcome()),
+        {"scenario": "worker-killed-rabbitmq", "contender": "effectonce", "missing": "a RabbitMQ"},
+    ]
+    report = Report.from_json(Report.of(rows).to_json())
+    page = rewritten("before\n<!-- lab: summary -->\nold\n<!-- lab: end -->\nafter\n", report)
+    assert page.startswith("before\n<!-- lab: summary -->\n| what is made to happen | plain Celery | effectonce |\n")
+    assert "| A process dies (2) | 0 of 1 right | 1 of 1 right |\n<!-- lab: end -->\nafter\n" in page
+    assert rewritten(page, report) == page
 
 
 def test_a_timeline_has_a_bar_for_each_body_and_a_mark_for_what_happened() -> None:

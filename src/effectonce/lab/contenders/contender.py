@@ -40,7 +40,8 @@ class Contender:
         """Define a task whose intent is named by *fields* among its arguments.
 
         *options* are Celery's, and ``leased=True`` for a body that holds a lease while it acts outside, ``strict=True``
-        for the contender's way to raise at a duplicate, ``ttl`` for the life of its lock in seconds.
+        for the contender's way to raise at a duplicate, ``ttl`` for the life of its lock in seconds,
+        ``reserve`` for the life of a reservation at the send.
         """
         raise NotImplementedError
 
@@ -62,6 +63,6 @@ class Contender:
 
 def celery_options(options: dict[str, Any]) -> dict[str, Any]:
     """Return *options* without the lab's own, acknowledged late unless they say otherwise, as is usual advice."""
-    own = {name: value for name, value in options.items() if name not in {"leased", "strict", "ttl"}}
+    own = {name: value for name, value in options.items() if name not in {"leased", "strict", "ttl", "reserve"}}
     late = own.setdefault("acks_late", True)
     return {"reject_on_worker_lost": late, "shared": False, **own}

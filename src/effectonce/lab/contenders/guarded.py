@@ -2,14 +2,17 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, Final
 
 from celery import current_task
 
-from effectonce import EffectOnce, Leased, Transactional
+from effectonce import EffectOnce, Leased, Transactional, Unique
 from effectonce.lab.contenders.contender import Contender
 from effectonce.lab.trials.effects import Effects
 from effectonce.lab.trials.place import Place
+
+_THEIRS: Final = frozenset({"strict", "ttl", "acks_late", "reject_on_worker_lost"})
+"""What is asked of others: how they acknowledge, lock and raise."""
 
 
 class Guarded(Contender):
@@ -41,8 +44,10 @@ class Guarded(Contender):
         """Define it with the policy of its kind."""
         template = ":".join([name, *(f"{{{field}}}" for field in fields)]) if fields else None
         leased = options.pop("leased", False)
-        own = {key: value for key, value in options.items() if key not in {"strict", "ttl", "acks_late"}}
-        policy = (Leased if leased else Transactional)(*([template] if template else []))
+        reserve = options.pop("reserve", None)
+        own = {key: value for key, value in options.items() if key not in _THEIRS}
+        unique = None if reserve is None or template is None else Unique(lease=reserve)
+        policy = (Leased if leased else Transactional)(template, at_send=unique)
         return app.task(name=name, once=policy, shared=False, **own)(body)
 
     def write(self, effects: Effects, intent: str, at: float) -> None:

@@ -11,11 +11,12 @@ from celery.schedules import crontab
 from effectonce.lab.addresses import is_redis
 from effectonce.lab.contenders import CONTENDERS
 from effectonce.lab.contenders.contender import Contender
+from effectonce.lab.trials.bodies import World
 from effectonce.lab.trials.diary import Diary
 from effectonce.lab.trials.effects import Effects
 from effectonce.lab.trials.faults import arm
 from effectonce.lab.trials.place import Place
-from effectonce.lab.trials.tasks import World, define_tasks
+from effectonce.lab.trials.tasks import define_tasks
 
 APP: Final = "effectonce.lab.trials.worker_app"
 

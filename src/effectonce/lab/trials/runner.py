@@ -3,7 +3,7 @@
 import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -48,7 +48,7 @@ def run_trials(
     with _folder() as folder, parts(folder, broker=broker, ledger=ledger, needs=needs) as found, _crew(jobs) as crew:
         rows: dict[int, Row] = {}
         by_length = sorted(range(len(pairings)), key=lambda each: -pairings[each].scenario.seconds)
-        futures = {crew.pool.submit(crew.one, pairings[each], found, folder / f"t{each}"): each for each in by_length}
+        futures = {crew.begin(pairings[each], found, folder / f"t{each}"): each for each in by_length}
         waiting = set(futures)
         while waiting:
             done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
@@ -59,17 +59,25 @@ def run_trials(
 
 
 class Crew:
-    """Threads that each wait for one process."""
+    """Threads that each wait for one process. Trials of schedules, which wait for a minute to begin, keep none off."""
 
-    def __init__(self, pool: ThreadPoolExecutor, reaper: Reaper) -> None:
-        self.pool = pool
+    def __init__(self, jobs: int, reaper: Reaper) -> None:
+        self._work, self._schedules = ThreadPoolExecutor(jobs), ThreadPoolExecutor(jobs)
         self._reaper = reaper
         self._stopped = Event()
 
+    def begin(self, pairing: Pairing, found: Parts, folder: Path) -> "Future[Row]":
+        """Carry out one trial as soon as there is a place."""
+        pool = self._schedules if pairing.scenario.schedule else self._work
+        return pool.submit(self.one, pairing, found, folder)
+
     def stop(self) -> None:
-        """Begin nothing more, and end what runs."""
+        """Begin nothing more, end what runs, and return when it has ended."""
         self._stopped.set()
-        self.pool.shutdown(wait=False, cancel_futures=True)
+        for pool in (self._work, self._schedules):
+            pool.shutdown(wait=False, cancel_futures=True)
+        for pool in (self._work, self._schedules):
+            pool.shutdown()
 
     def one(self, pairing: Pairing, found: Parts, folder: Path) -> Row:
         """Carry out one trial."""
@@ -110,7 +118,6 @@ def _crew(jobs: int) -> Iterator[Crew]:
     with ExitStack() as undo:
         reaper = Reaper()
         undo.callback(reaper.close)
-        crew = Crew(ThreadPoolExecutor(jobs), reaper)
-        undo.callback(crew.pool.shutdown)
+        crew = Crew(jobs, reaper)
         undo.callback(crew.stop)
         yield crew

@@ -1,6 +1,7 @@
 """What one trial runs on: a folder, servers, workers, beats. All of it ends with the trial."""
 
 import secrets
+import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -82,6 +83,23 @@ class Scene:
         self.beats.append(beat)
         self.undo.callback(beat.kill)
         return beat.start()
+
+    def keep_snapshot(self) -> None:
+        """Keep what Redis has on disk now; it answers only what it has written."""
+        shutil.copytree(self.redis.folder / "appendonlydir", self.folder / "snapshot")
+
+    def restart_from_snapshot(self) -> None:
+        """Kill Redis, and let it come back with what was kept."""
+        self.redis.kill()
+        shutil.rmtree(self.redis.folder / "appendonlydir")
+        shutil.copytree(self.folder / "snapshot", self.redis.folder / "appendonlydir")
+        self.redis.start()
+
+    def restart_database(self) -> None:
+        """Kill this trial's PostgreSQL, and start it again."""
+        if self.postgresql is not None:
+            self.postgresql.kill()
+            self.postgresql.start()
 
     def before_broker(self) -> Proxy:
         """Put a bad network before the broker; processes started from now on, and the caller, go through it."""

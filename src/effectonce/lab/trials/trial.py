@@ -13,14 +13,17 @@ import redis
 
 from effectonce.lab.addresses import is_redis
 from effectonce.lab.process_tree import wait_until
-from effectonce.lab.processes import Worker
+from effectonce.lab.processes import Process, Worker
 from effectonce.lab.trials.app import Laboratory, open_laboratory
-from effectonce.lab.trials.diary import Moment
+from effectonce.lab.trials.diary import Moment, now
 from effectonce.lab.trials.scene import Scene
 from effectonce.lab.trials.verdict import ENDED, Call, Outcome
 
 PATIENCE: Final = 40.0
 """Seconds for something to happen that must."""
+MINUTE: Final = 60
+BEAT_SECONDS: Final = 20
+"""Time for a beat to start."""
 GIVE_UP: Final = 8.0
 """Seconds of complete rest after which nothing more is expected."""
 
@@ -53,10 +56,10 @@ class Trial:
         return self.scene.place.contender == "effectonce"
 
     def begin(self, workers: int = 1, *, pool: int = 2, **place: Any) -> None:
-        """Make the place as told, and start workers; they are ready when it returns."""
+        """Make the place as told, and start workers; they are ready when it returns. The caller has no *fault*."""
         self.scene.place = replace(self.scene.place, **place)
         if self._laboratory is None:
-            self._laboratory = open_laboratory(self.scene.place)
+            self._laboratory = open_laboratory(replace(self.scene.place, fault=""))
             self.scene.undo.callback(self.lab.effects.drop)
             self.lab.effects.create()
             self.scene.undo.callback(self.lab.contender.close)
@@ -79,8 +82,13 @@ class Trial:
         """Send one message as a caller does; answers its id. *intent* should take effect *times* times in the end."""
         return self.call(lambda: self.lab.tasks[task].apply_async(args, **options), str(intent or args[0]), times=times)
 
-    def call(self, act: Callable[[], Any], intent: str, *, times: int = 1, may_fail: bool = False) -> str:
-        """Carry out *act*, which sends; a refusal is part of what is measured."""
+    def call(
+        self, act: Callable[[], Any], intent: str, *, times: int = 1, may_fail: bool = False, told: bool = True
+    ) -> str:
+        """Carry out *act*, which sends; a refusal is part of what is measured.
+
+        Its answer is not looked for unless it is *told*, as one of Celery's results.
+        """
         self.expected[intent] = max(times, self.expected[intent])
         try:
             message = getattr(act(), "id", None)
@@ -88,7 +96,7 @@ class Trial:
             self.note("refused", intent=intent, text=type(error).__name__)
             self.calls.append(Call(intent=intent, message="", refused=type(error).__name__, may_fail=may_fail))
             return ""
-        state = "PENDING" if message else "SUPPRESSED"
+        state = "PENDING" if message and told else "SUPPRESSED"
         self.note("sent" if message else "suppressed", intent=intent, message=message or "")
         self.calls.append(Call(intent=intent, message=message or "", state=state, may_fail=may_fail))
         return message or ""
@@ -96,6 +104,66 @@ class Trial:
     def may_fail(self, message: str) -> None:
         """Say that this caller may rightly be told of a failure."""
         self.calls = [replace(call, may_fail=call.may_fail or call.message == message) for call in self.calls]
+
+    def calls_may_stay(self, message: str) -> None:
+        """Say that this caller may rightly wait for ever: its message is gone, and it knows."""
+        self.calls = [replace(each, state="SUPPRESSED") if each.message == message else each for each in self.calls]
+
+    def send_again_unless_done(self, first: str, task: str, *args: Any, patience: float = 0.0) -> None:
+        """Send once more if the first caller was told of a failure, or of nothing for *patience* seconds."""
+        wait_until(lambda: self.state_of(first) in ENDED, seconds=patience)
+        if self.state_of(first) != "SUCCESS":
+            self.send(task, *args)
+
+    def pause(self, seconds: float) -> None:
+        """Let time pass."""
+        time.sleep(seconds)
+
+    def wait_quiet(self, message: str) -> None:
+        """Wait for the answer to *message*, or until nothing moves: an answer may never come."""
+        still = [time.monotonic()]
+
+        def over() -> bool:
+            if self._moves():
+                still[0] = time.monotonic()
+            return self.state_of(message) in ENDED or time.monotonic() - still[0] > GIVE_UP
+
+        self.wait(over, "quiet")
+
+    def wait_began(self, intent: str) -> Moment:
+        """Wait until a body of *intent* runs; answers its beginning."""
+        found: list[Moment] = []
+
+        def began() -> bool:
+            found[:] = [each for each in self.lab.diary.running() if each.intent == intent]
+            return bool(found)
+
+        self.wait(began, f"a body of {intent}")
+        return found[0]
+
+    def await_minute(self) -> None:
+        """Wait until there is time for a beat to start before the next minute begins."""
+        self.wait(lambda: now() % MINUTE < MINUTE - BEAT_SECONDS, "the next minute")
+
+    def wait_tick(self) -> None:
+        """Wait for the first tick, which should take effect once until `finish_minute`."""
+        self.expected["tick"] = 1
+        self.wait(lambda: self.lab.effects.count()["tick"] > 0, "a tick", seconds=MINUTE + BEAT_SECONDS)
+
+    def finish_minute(self, seconds: float) -> None:
+        """Let *seconds* of the tick's minute pass, and end all beats before the next one begins."""
+        self.wait(lambda: now() % MINUTE > seconds, "the seconds after the tick", seconds=MINUTE)
+        if now() % MINUTE > MINUTE - 2:
+            message = "a tick early enough in its minute"
+            raise NeverHappened(message)
+        for beat in self.scene.beats:
+            beat.kill()
+        self.rest()
+
+    def kill_beat(self, beat: Process) -> None:
+        """Kill a beat."""
+        self.note("killed", pid=beat.pid, text="SIGKILL to a beat")
+        beat.kill()
 
     def wait(self, condition: Callable[[], bool], what: str, *, seconds: float = PATIENCE) -> None:
         """Wait until *condition* holds; raise NeverHappened with *what* when it does not in time."""
@@ -154,11 +222,11 @@ class Trial:
             message = f"the caller's death ({done.stderr.decode()[-300:]})"
             raise NeverHappened(message)
 
-    def rest(self, *, calm: float = 0.8, seconds: float = PATIENCE) -> None:
+    def rest(self, *, calm: float = 0.8, seconds: float = PATIENCE, unless: Callable[[], bool] = lambda: False) -> None:
         """Wait until all is answered and nothing moves for *calm* seconds, or nothing moves any more at all."""
         quiet_since = time.monotonic()
         deadline = quiet_since + seconds
-        while time.monotonic() < deadline:
+        while time.monotonic() < deadline and not unless():
             if self._moves():
                 quiet_since = time.monotonic()
             quiet = time.monotonic() - quiet_since
