@@ -14,7 +14,7 @@ from effectonce.lab.soak.plan import Blow, Round
 from effectonce.lab.soak.system import Ground
 
 LOOK_EVERY: Final = 0.1
-STILL: Final = 40.0
+STILL: Final = 75.0
 """Seconds without any new answer after which a round is at rest; a copy that waits for its key comes back sooner."""
 QUIET: Final = 16.0
 """The same, where the broker is known to be empty: a relay looks into the outbox at least that often."""
@@ -80,19 +80,23 @@ class Course:
         self._blows.end()
 
     def _rest(self, since: int = 0) -> None:
-        """Wait until everything is answered, or nothing has been for long."""
+        """Wait until everything is answered and has taken effect, or nothing has for long."""
         left, moved = -1, time.monotonic()
 
         def rests() -> bool:
             nonlocal left, moved
-            self._caller.look()
-            now = len(self._caller.unanswered_since(since))
+            now = self._open(since)
             if now != left:
                 left, moved = now, time.monotonic()
             still = time.monotonic() - moved
             return not self._caller.waits and (not left or still > STILL or (still > QUIET and self._ground.is_quiet()))
 
         self._until(rests)
+
+    def _open(self, since: int) -> int:
+        """How many messages have no answer; then how many effects are not there, for a note answers nobody."""
+        self._caller.look()
+        return len(self._caller.unanswered_since(since)) or len(count(self._ground, self._plan.orders).lost)
 
     def _until(self, condition: Callable[[], bool]) -> None:
         while True:

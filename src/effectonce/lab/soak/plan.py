@@ -50,7 +50,7 @@ _WEIGHTS: Final = {
     Blow.BROKER_REPLY: 4,
     Blow.BROKER_REQUEST: 2,
     Blow.BROKER_CUT: 2,
-    Blow.BROKER_KILL: 1,
+    Blow.BROKER_KILL: 3,
 }
 _OVER_A_NETWORK: Final = {Blow.STORE_REPLY, Blow.STORE_REQUEST, Blow.STORE_CUT, Blow.STORE_KILL}
 

@@ -1,5 +1,7 @@
 """A whole soak: rounds until the time is over."""
 
+import shutil
+import tempfile
 import time
 from collections.abc import Sequence
 
@@ -21,11 +23,12 @@ def run(
     rounds: int | None = None,
     guards: bool = True,
 ) -> Soaked:
-    """Soak for *minutes*, at least one round, and return what was counted; nothing is left behind, whatever happens.
+    """Soak for *minutes*, at least one round, and return what was counted; no process is left behind, whatever happens.
 
-    A round sends and strikes for *seconds* and then comes to rest; the last one ends when it ends. *rounds* is the most
-    of them; without *guards* the judge has much to find. Raises ServiceMissing when this machine has none of the
-    systems, ServiceFailed or ProcessFailed for a server or worker that does not start.
+    Of files only those are left that a round has written in which something was doubled, lost or stuck. A round
+    sends and strikes for *seconds* and then comes to rest; the last one ends when it ends. *rounds* is the most of
+    them; without *guards* the judge has much to find. Raises ServiceMissing when this machine has none of the systems,
+    ServiceFailed or ProcessFailed for a server or worker that does not start.
     """
     possible, left_out = possible_systems(systems)
     if not possible:
@@ -45,8 +48,15 @@ def _take(plan: Round, servers: Servers, narrator: Narrator, *, guards: bool) ->
     narrator.say(f"round {plan.number}: {plan.system.name}, {len(plan.orders)} orders, {len(plan.strikes)} blows")
     with raise_ground(servers, plan.system, renews=plan.renews, guards=guards) as ground:
         outcome = Course(plan, ground, narrator).take()
+        if not outcome.is_clean:
+            narrator.say(f"what this round has written is kept in {_keep(ground.site.folder)}")
     narrator.say(
         f"round {plan.number}: {outcome.effects} effects in {outcome.bodies} bodies; doubled {len(outcome.doubled)}, "
         f"lost {len(outcome.lost)}, stuck {len(outcome.stuck)}"
     )
     return outcome
+
+
+def _keep(folder: str) -> str:
+    """Copy logs, journal, calls and a ledger's file to where they outlive the soak."""
+    return str(shutil.copytree(folder, tempfile.mkdtemp(prefix="effectonce-found-"), dirs_exist_ok=True))
