@@ -18,29 +18,15 @@ from effectonce.domain.policies import Exclusive, Leased, Policy, Transactional,
 from effectonce.errors import EffectOnceError
 from effectonce.events import Name
 from effectonce.settings import PREFIX, Settings
+from tests.docs.pages import PAGES, named, rows
 
 ROOT = Path(__file__).parents[2]
-PAGES = ROOT / "docs" / "reference"
 ERRORS = {
     each.code: each
     for each in vars(errors).values()
     if isinstance(each, type) and issubclass(each, EffectOnceError) and not each.__name__.startswith("_")
 }
 NO_DEFAULT = "none: it must be given"
-
-
-def _rows(page: str, *, after: str = "# ") -> Iterator[list[str]]:
-    """The cells of each row of the tables that stand under the heading *after*; heads are left out."""
-    text = (PAGES / page).read_text()
-    part = text[text.index(after) :]
-    rest = re.split(r"^#+ ", part[len(after) :], maxsplit=1, flags=re.MULTILINE) if after != "# " else [part]
-    for line in rest[0].splitlines():
-        if re.match(r"\| (\[|`|\d)", line):
-            yield [cell.strip() for cell in line.strip("|").split(" | ")]
-
-
-def _named(page: str, *, after: str = "# ") -> Mapping[str, list[str]]:
-    return {row[0].strip("` "): row for row in _rows(page, after=after)}
 
 
 def test_every_error_has_its_page_and_every_page_its_error() -> None:
@@ -66,7 +52,7 @@ def test_the_page_of_an_error_names_its_facts(code: str) -> None:
 
 
 def test_the_index_of_errors_lists_them_all() -> None:
-    listed = {re.findall(r"\[(.*?)\]", row[0])[0]: row[1].strip("`") for row in _rows("errors/index.md")}
+    listed = {re.findall(r"\[(.*?)\]", row[0])[0]: row[1].strip("`") for row in rows("errors/index.md")}
     assert listed == {code: cls.__name__ for code, cls in ERRORS.items()}
 
 
@@ -76,7 +62,7 @@ def test_the_address_in_an_error_ends_with_the_name_of_its_page() -> None:
 
 def test_every_setting_stands_in_the_reference_with_its_default() -> None:
     settings = Settings.__dataclass_fields__
-    defaults = {name: row[1] for name, row in _named("settings.md").items()}
+    defaults = {name: row[1] for name, row in named("settings.md").items()}
     assert defaults == {
         PREFIX + name: NO_DEFAULT if name == "ledger" else _shown(field.default) for name, field in settings.items()
     }
@@ -103,7 +89,7 @@ def test_the_options_of_unique_stand_in_the_reference() -> None:
 
 
 def test_every_event_stands_in_the_reference_with_its_level() -> None:
-    listed = {name: row[1] for name, row in _named("events.md").items()}
+    listed = {name: row[1] for name, row in named("events.md").items()}
     emitted = _emitted()
     levels = {name.value: observers._LEVELS.get(name, logging.WARNING) for name in emitted}
     assert listed == {name: logging.getLevelName(level) for name, level in levels.items()}
@@ -115,9 +101,9 @@ def test_events_that_nobody_emits_are_listed_as_such() -> None:
 
 
 def test_every_command_stands_in_the_reference() -> None:
-    listed = {name.partition(" --")[0].removesuffix(" KEY") for name in _named("commands.md", after="## celery -A")}
+    listed = {name.partition(" --")[0].removesuffix(" KEY") for name in named("commands.md", after="## celery -A")}
     assert {name for name in listed if not name.isdigit()} == {" ".join(path) for path in _commands(once)}
-    programs = _named("commands.md", after="## effectonce\n")
+    programs = named("commands.md", after="## effectonce\n")
     assert {name for name in programs if name in main.commands} == set(main.commands)
 
 
@@ -130,7 +116,7 @@ def test_every_option_of_a_command_stands_in_the_reference(group: click.Group) -
 
 
 def test_every_exit_code_of_once_stands_in_the_reference() -> None:
-    codes = [row[0] for row in _rows("commands.md", after="## celery -A proj once") if row[0].isdigit()]
+    codes = [row[0] for row in rows("commands.md", after="## celery -A proj once") if row[0].isdigit()]
     assert codes == ["0", "1", "2", str(NOT_FOUND), str(REFUSED)]
 
 
@@ -142,7 +128,7 @@ def test_every_state_is_named_and_explained() -> None:
 
 
 def _defaults(heading: str) -> Mapping[str, str]:
-    return {name: row[1] for name, row in _named("policies.md", after=heading).items()}
+    return {name: row[1] for name, row in named("policies.md", after=heading).items()}
 
 
 def _shared(policy: Policy) -> Mapping[str, str]:
