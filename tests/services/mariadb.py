@@ -125,6 +125,7 @@ class MariaDB(Server):
         command = [
             str(programs.find("mariadb-install-db")),
             *("--no-defaults", f"--datadir={self.folder / 'data'}", "--skip-test-db", "--innodb-log-file-size=32M"),
+            f"--tmpdir={self.folder}",
         ]
         done = subprocess.run(
             command,

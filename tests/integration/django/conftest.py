@@ -32,7 +32,17 @@ def sqlite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     connections.close_all()
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(scope="module")
+def mariadb(fleet: Fleet) -> Iterator[str]:
+    """The alias of a MariaDB database."""
+    url = fleet.mariadb().fresh_url()
+    project.give_mariadb(url)
+    yield "maria"
+    connections.close_all()
+    fleet.mariadb().put_back(url)
+
+
+@pytest.fixture(params=["sqlite", "postgresql", "mariadb"])
 def alias(request: pytest.FixtureRequest) -> str:
     """The alias of the ledger's database, which is empty."""
     alias: str = request.getfixturevalue(request.param)

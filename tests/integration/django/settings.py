@@ -3,6 +3,7 @@
 import os
 from typing import Any
 
+import pymysql
 import sqlalchemy as sa
 
 _URL = sa.make_url(os.environ["PROJECT_DATABASE"])
@@ -10,8 +11,11 @@ _URL = sa.make_url(os.environ["PROJECT_DATABASE"])
 if _URL.get_backend_name() == "sqlite":
     _DEFAULT: dict[str, Any] = {"ENGINE": "django.db.backends.sqlite3", "NAME": _URL.database}
 else:
+    _KIND = "mysql" if _URL.get_backend_name() == "mariadb" else "postgresql"
+    if _KIND == "mysql":
+        pymysql.install_as_MySQLdb()
     _DEFAULT = {
-        "ENGINE": "django.db.backends.postgresql",
+        "ENGINE": f"django.db.backends.{_KIND}",
         "NAME": _URL.database,
         "USER": _URL.username or "",
         "PASSWORD": _URL.password or "",

@@ -288,14 +288,14 @@ def test_a_conflict_at_the_commit_runs_the_whole_body_again(
 
 def _raise_conflict(alias: str) -> None:
     """The error that the loser of a conflict gets, as Django tells it."""
-    driver = connections[alias].Database
-    cause = driver.errors.SerializationFailure("lost") if alias == "default" else _locked(driver)
+    driver: Any = connections[alias].Database
+    made: dict[str, Any] = {
+        "default": lambda: driver.errors.SerializationFailure("lost"),
+        "maria": lambda: driver.OperationalError(1213, "Deadlock found"),
+        "lite": lambda: driver.OperationalError("database is locked"),
+    }
+    cause = made[alias]()
     raise OperationalError(str(cause)) from cause
-
-
-def _locked(driver: Any) -> Exception:
-    error: Exception = driver.OperationalError("database is locked")
-    return error
 
 
 @pytest.mark.parametrize("alias", ["postgresql"], indirect=True)
@@ -371,7 +371,7 @@ def _end_from_outside(alias: str) -> None:
 def test_sqlalchemy_in_a_body_writes_in_the_same_transaction(once: EffectOnce, alias: str) -> None:
     import sqlalchemy as sa  # noqa: PLC0415 - of this test alone
 
-    statement = sa.text('insert into books_charge ("order") values (:x)')
+    statement = sa.text(f"insert into books_charge ({connections[alias].ops.quote_name('order')}) values (:x)")
     fail = [True]
 
     @once.app.task(name="work", once=Transactional("k:{x}"))

@@ -67,7 +67,7 @@ def test_an_escape_that_the_body_swallows_is_raised_at_its_end(once: EffectOnce,
 
 
 def test_a_write_through_another_alias_is_refused(once: EffectOnce, alias: str) -> None:
-    other = {"default": "twin", "lite": "elsewhere"}[alias]
+    other = {"default": "twin", "lite": "elsewhere", "maria": "maria_twin"}[alias]
 
     @once.app.task(name="work", once=Transactional("k:{x}"))
     def work(x: int) -> None:
@@ -81,7 +81,7 @@ def test_a_write_through_another_alias_is_refused(once: EffectOnce, alias: str) 
 
 
 def test_another_alias_may_be_read(once: EffectOnce, alias: str) -> None:
-    other = {"default": "twin", "lite": "elsewhere"}[alias]
+    other = {"default": "twin", "lite": "elsewhere", "maria": "maria_twin"}[alias]
 
     @once.app.task(name="work", once=Transactional("k:{x}"))
     def work(x: int) -> int:
@@ -207,7 +207,7 @@ def test_a_body_that_may_escape_and_closes_its_connection_still_counts_once(once
 
 
 def test_a_body_that_may_escape_writes_where_it_likes(once: EffectOnce, alias: str) -> None:
-    other = {"default": "twin", "lite": "elsewhere"}[alias]
+    other = {"default": "twin", "lite": "elsewhere", "maria": "maria_twin"}[alias]
 
     @once.app.task(name="work", once=Transactional("k:{x}", allow_escape=True))
     def work(x: int) -> str:

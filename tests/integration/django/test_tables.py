@@ -24,15 +24,16 @@ MIGRATIONS = Path(migrations.__file__).parent
 FROZEN = Path(__file__).with_name("frozen")
 
 
-@pytest.fixture(params=["postgresql", "sqlite"])
+@pytest.fixture(params=["postgresql", "mariadb", "sqlite"])
 def both(request: pytest.FixtureRequest, fleet: Fleet, tmp_path: Any) -> Iterator[tuple[sa.Engine, sa.Engine]]:
     """A database that was migrated, and one in which the ledger made its tables."""
+    server: Any = None if request.param == "sqlite" else getattr(fleet, request.param)()
     if request.param == "sqlite":
         project.give_sqlite(tmp_path)
         urls = [f"sqlite:///{tmp_path / name}.sqlite" for name in ("lite", "own")]
     else:
-        urls = [fleet.postgresql().fresh_url() for _ in range(2)]
-        project.give_postgresql(urls[0])
+        urls = [server.fresh_url() for _ in range(2)]
+        getattr(project, f"give_{request.param}")(urls[0])
     own = SqlLedger.open(urls[1], create_schema=True)
     own.ping()
     own.close()
@@ -41,7 +42,7 @@ def both(request: pytest.FixtureRequest, fleet: Fleet, tmp_path: Any) -> Iterato
     connections.close_all()
     if request.param != "sqlite":
         for url in urls:
-            fleet.postgresql().put_back(url)
+            server.put_back(url)
 
 
 def test_migrated_tables_are_the_ledgers_own(both: tuple[sa.Engine, sa.Engine]) -> None:
@@ -53,7 +54,7 @@ def test_migrated_tables_are_the_ledgers_own(both: tuple[sa.Engine, sa.Engine]) 
 
 def test_a_database_that_was_migrated_before_gets_what_came_since(both: tuple[sa.Engine, sa.Engine]) -> None:
     """Also one in which an earlier release made the index with the tables."""
-    alias = "lite" if both[0].dialect.name == "sqlite" else "default"
+    alias = {"sqlite": "lite", "mariadb": "maria"}.get(both[0].dialect.name, "default")
     for _ in range(2):
         call_command("migrate", LABEL, "0002_history", database=alias, verbosity=0)
         assert "effectonce_waiting" not in str(_shape(both[0]))

@@ -11,7 +11,11 @@ CASES = "tests.integration.django.books.testcases"
 
 
 ORDINARY = [("sqlite_url", False), ("postgresql_url", True)]
-ALL = [(database, migrations) for database in ("sqlite_url", "postgresql_url") for migrations in (True, False)]
+ALL = [
+    (database, migrations)
+    for database in ("sqlite_url", "postgresql_url", "mariadb_url")
+    for migrations in (True, False)
+]
 
 
 @pytest.mark.parametrize(

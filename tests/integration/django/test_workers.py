@@ -78,22 +78,23 @@ class Site:
         self._sender.close()
 
 
-@pytest.fixture(params=["postgresql", "sqlite"])
+@pytest.fixture(params=["postgresql", "mariadb", "sqlite"])
 def site(request: pytest.FixtureRequest, fleet: Fleet, redis_url: str, tmp_path: Path) -> Iterator[Site]:
     url = ""
+    server: Any = None if request.param == "sqlite" else getattr(fleet, request.param)()
     if request.param == "sqlite":
         project.give_sqlite(tmp_path)
         site = Site(redis_url, f"sqlite:///{tmp_path / 'lite.sqlite'}", "lite", tmp_path)
     else:
-        url = fleet.postgresql().fresh_url()
-        project.give_postgresql(url)
-        site = Site(redis_url, url, "default", tmp_path)
+        url = server.fresh_url()
+        getattr(project, f"give_{request.param}")(url)
+        site = Site(redis_url, url, "maria" if request.param == "mariadb" else "default", tmp_path)
     connections.close_all()
     yield site
     site.close()
     connections.close_all()
     if url:
-        fleet.postgresql().put_back(url)
+        server.put_back(url)
 
 
 def test_a_worker_killed_in_the_body_leaves_one_effect_and_loses_none(site: Site) -> None:
@@ -113,14 +114,14 @@ def test_a_worker_killed_in_the_body_leaves_one_effect_and_loses_none(site: Site
 
 
 POINTS = ["claim.before", "claim.after", "body.after", "outbox.after", "settle.before", "commit.before", "commit.after"]
-ORDINARY = [("postgresql", "outbox.after"), ("postgresql", "commit.after"), ("sqlite", "commit.before")]
+ORDINARY = [("postgresql", "outbox.after"), ("mariadb", "commit.after"), ("sqlite", "commit.before")]
 
 
 @pytest.mark.parametrize(
     ("site", "point"),
     [
         pytest.param(kind, point, marks=() if (kind, point) in ORDINARY else pytest.mark.soak)
-        for kind in ("postgresql", "sqlite")
+        for kind in ("postgresql", "mariadb", "sqlite")
         for point in POINTS
     ],
     indirect=["site"],

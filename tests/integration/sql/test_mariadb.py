@@ -1,9 +1,7 @@
 """What is special about MariaDB: what it does without a word, and whom its locks keep waiting."""
 
-import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,6 +14,7 @@ from effectonce.ports import Conflict, Work
 from effectonce.stores.sql.ledger import SqlLedger
 from effectonce.stores.sql.mariadb import MariaDB
 from effectonce.testing.conformance.scene import HOUR, MOMENT, entry_of, granted, new_claim, next_attempt, renewal
+from tests.integration.sql.deadlocks import deadlock
 from tests.integration.sql.scene import CHARGES, DONE, NONE, carried_out, charge, charges, open_work
 
 LEVELS = ["READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"]
@@ -39,35 +38,6 @@ def at_level(request: pytest.FixtureRequest, engine: sa.Engine) -> Iterator[SqlL
     ledger.source.engine.dispose()
 
 
-def deadlock(work: Work, engine: sa.Engine) -> None:
-    """Make the server roll this body's transaction back: the other one has written more, so it goes on."""
-    with engine.connect() as other:
-        other.exec_driver_sql("insert into pair select seq + 10, 0 from seq_1_to_200")
-        other.exec_driver_sql("update pair set x = 1 where id = 2")
-        work.connection.exec_driver_sql("update pair set x = 1 where id = 1")
-        waiting = threading.Thread(target=_in_turn, args=(other,))
-        waiting.start()
-        _until_it_waits(engine)
-        with suppress(sa.exc.OperationalError):
-            work.connection.exec_driver_sql("update pair set x = 2 where id = 2")
-            pytest.fail("the server saw no deadlock")
-        waiting.join(30)
-        other.rollback()
-
-
-def _in_turn(other: sa.Connection) -> None:
-    other.exec_driver_sql("update pair set x = 1 where id = 1")
-
-
-def _until_it_waits(engine: sa.Engine) -> None:
-    end = time.monotonic() + 30
-    while time.monotonic() < end:
-        with engine.connect() as connection:
-            if connection.exec_driver_sql("select count(*) from information_schema.innodb_lock_waits").scalar():
-                return
-    pytest.fail("nobody waits")
-
-
 @pytest.fixture
 def pair(engine: sa.Engine) -> None:
     with engine.begin() as connection:
@@ -84,7 +54,7 @@ def test_a_body_that_swallows_a_deadlock_and_goes_on_commits_nothing(
 
     def body(work: Work) -> None:
         charge(work.connection, claim)
-        deadlock(work, engine)
+        deadlock(work.connection, engine)
         charge(work.connection, claim)
 
     with pytest.raises(Conflict):
@@ -296,12 +266,21 @@ def test_a_renewal_of_many_is_one_statement_and_one_question(ledger: SqlLedger) 
     assert len(statements) == 2
 
 
-def test_other_servers_are_refused_with_the_reason() -> None:
-    mysql = SimpleNamespace(dialect=SimpleNamespace(is_mariadb=False, server_version_info=(8, 0, 36)))
-    old = SimpleNamespace(dialect=SimpleNamespace(is_mariadb=True, server_version_info=(10, 5, 9)))
+@pytest.mark.parametrize(
+    ("version", "reason"),
+    [
+        ("8.0.36", "MySQL 8.0.36"),
+        ("10.5.9-MariaDB-log", "MariaDB 10.5.9, and 10.6 is needed"),
+        ("5.5.5-10.5.9-MariaDB", "MariaDB 10.5.9, and 10.6 is needed"),
+        ("10.11.6-MariaDB-0+deb12u1", None),
+        ("11.4.2-MariaDB", None),
+    ],
+)
+def test_other_servers_are_refused_with_the_reason(version: str, reason: str | None) -> None:
+    asked = SimpleNamespace(scalar=lambda: version)
     dialect: Any = MariaDB()
-    assert "MySQL 8.0.36" in dialect.check_server(mysql)
-    assert "10.6 is needed" in dialect.check_server(old)
+    said = dialect.check_server(SimpleNamespace(exec_driver_sql=lambda _: asked))
+    assert reason in said if reason else said is None
 
 
 def test_an_url_without_a_driver_takes_pymysql(mariadb_url: str) -> None:

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from django.db import DatabaseError, OperationalError, connections, transaction
 
-from effectonce.stores.sql.escapes import ENDS, is_celerys_own
+from effectonce.stores.sql.escapes import is_celerys_own
 from effectonce.stores.sql.work import FAILED
 
 logger = logging.getLogger("effectonce")
@@ -77,13 +77,13 @@ class AtomicBlock:
         """See `stores.sql.hosted.Block.watching`."""
         mine = self._connection
         if veto is None:
-            with mine.execute_wrapper(_on_mine(_allow, notice)):
+            with mine.execute_wrapper(_on_mine(notice)):
                 yield
             return
         with ExitStack() as stack:
             for name, how in _FORBIDDEN.items():
                 stack.enter_context(_forbidden(mine, name, how, veto))
-            stack.enter_context(mine.execute_wrapper(_on_mine(veto, notice)))
+            stack.enter_context(mine.execute_wrapper(_on_mine(notice)))
             for other in connections.all():
                 if other is not mine:
                     stack.enter_context(other.execute_wrapper(_on_other(other.alias, veto)))
@@ -153,10 +153,6 @@ class AtomicBlock:
             self._connection.close()
 
 
-def _allow(_how: str) -> None:
-    """The body may leave its transaction."""
-
-
 @contextmanager
 def _forbidden(connection: Any, name: str, how: str, veto: Callable[[str], None]) -> Iterator[None]:
     """While it lasts, a method of *connection* refuses."""
@@ -205,13 +201,9 @@ def _instead(connection: Any, name: str, method: Callable[..., Any]) -> Iterator
 Execute = Callable[[Any, Any, bool, dict[str, Any]], Any]
 
 
-def _on_mine(veto: Callable[[str], None], notice: Callable[[str], None]) -> Callable[..., Any]:
+def _on_mine(notice: Callable[[str], None]) -> Callable[..., Any]:
     def watch(execute: Execute, sql: Any, params: Any, many: bool, context: dict[str, Any]) -> Any:  # noqa: FBT001 - Django's own form
-        said = _text(sql)
-        notice(said)
-        end = ENDS.match(said)
-        if end:
-            veto(f"it executed {end[1].upper()}")
+        notice(_text(sql))
         return execute(sql, params, many, context)
 
     return watch

@@ -19,8 +19,10 @@ from effectonce.contrib.django.hooks import has_block
 
 _DRIVERS: Final = {
     "psycopg": "postgresql+psycopg",
+    "pymysql": "mariadb+pymysql",
     "sqlite3": "sqlite",
 }
+_PYMYSQL: Final = "install PyMySQL and call pymysql.install_as_MySQLdb() in the settings"
 _DURABLE: Final = "durable atomic block"
 
 
@@ -46,8 +48,12 @@ class DjangoHost:
         if driver == "psycopg2":
             message = f"the alias {self.alias!r} uses psycopg2; install psycopg (version 3)"
             raise ValueError(message)
+        if driver == "MySQLdb":
+            message = f"the alias {self.alias!r} uses mysqlclient, which does not tell of transactions; {_PYMYSQL}"
+            raise ValueError(message)
         if driver not in _DRIVERS:
-            message = f"the alias {self.alias!r} uses {driver}; under Django this version needs PostgreSQL or SQLite"
+            databases = "PostgreSQL, MariaDB or SQLite"
+            message = f"the alias {self.alias!r} uses {driver}; under Django this version needs {databases}"
             raise ValueError(message)
         return _DRIVERS[driver]
 

@@ -44,7 +44,7 @@ def own_engine(given: str | URL) -> Engine:
         options["connect_args"] = {name: value for name, value in _CONNECT.items() if name not in url.query}
     elif url.get_backend_name() in _MARIADB:
         options["connect_args"] = {name: value for name, value in _CONNECT_MARIADB.items() if name not in url.query}
-        options |= {"isolation_level": "READ COMMITTED", "execution_options": {OURS: True}}
+        options |= level_of(url)
     elif _is_in_memory(url):
         raise ValueError(_IN_MEMORY)
     try:
@@ -59,6 +59,12 @@ def own_engine(given: str | URL) -> Engine:
     if engine.dialect.name in _MARIADB:
         event.listen(engine, "connect", _notice_a_lost_server)
     return engine
+
+
+def level_of(url: URL) -> dict[str, Any]:
+    """The options of an engine whose connections are all ours."""
+    is_mariadb = url.get_backend_name() in _MARIADB
+    return {"isolation_level": "READ COMMITTED", "execution_options": {OURS: True}} if is_mariadb else {}
 
 
 def check_engine(engine: Engine) -> None:

@@ -44,7 +44,6 @@ class Watch:
         self._key = key
         self.is_ours = False
         self._dialect = dialect
-        self.ends = dialect.ends
         setattr(connection, _WATCH, self)
         if session is not None:
             event.listen(session, "before_commit", self._on_session_commit)
@@ -72,6 +71,15 @@ class Watch:
         """Raise an escape that no event showed: the transaction that a statement would be part of is over."""
         if not self.is_ours and self._dialect.has_left(self.connection.connection.dbapi_connection):
             self.veto(ENDED)
+
+    def hear(self, statement: str) -> None:
+        """Look at what the body is about to say to the database; raises an escape that it is, or that came before."""
+        self.notice()
+        end = ENDS.match(statement) if statement[:1] in _STARTS else None
+        if end is None and self._dialect.ends is not None:
+            end = self._dialect.ends.match(statement)
+        if end:
+            self.veto(f"it executed {end[1].upper()}")
 
     def is_elsewhere(self, connection: Connection) -> bool:
         """Whether another connection goes to this body's database."""
@@ -120,14 +128,8 @@ def _on_rollback(connection: Connection) -> None:
 
 def _on_statement(connection: Connection, _cursor: Any, statement: str, *_: Any) -> None:
     watch: Watch | None = getattr(connection, _WATCH, None)
-    if watch is None:
-        return
-    watch.notice()
-    end = ENDS.match(statement) if statement[:1] in _STARTS else None
-    if end is None and watch.ends is not None:
-        end = watch.ends.match(statement)
-    if end:
-        watch.veto(f"it executed {end[1].upper()}")
+    if watch is not None:
+        watch.hear(statement)
 
 
 _watching: ContextVar[Watch | None] = ContextVar("effectonce_watch", default=None)

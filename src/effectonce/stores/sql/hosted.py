@@ -21,7 +21,7 @@ from effectonce.domain.claims import Claim, Granted
 from effectonce.errors import SchemaMissing
 from effectonce.ports import Work
 from effectonce.ports.exchanges import ExchangeWork
-from effectonce.stores.sql.engines import check_engine
+from effectonce.stores.sql.engines import check_engine, level_of
 from effectonce.stores.sql.hosted_exchange import HostedExchange
 from effectonce.stores.sql.hosted_outbox import HostedOutbox
 from effectonce.stores.sql.hosted_work import HostedWork
@@ -172,10 +172,11 @@ class HostedSource(Source):
 
     def _make(self) -> Engine:
         host = self.host
-        pooling: dict[str, Any] = {"poolclass": NullPool}
+        url = URL.create(host.drivername, database="-")
+        options: dict[str, Any] = {"poolclass": NullPool}
         if host.pools:
-            pooling = {"poolclass": QueuePool, "max_overflow": -1}
-        engine = create_engine(URL.create(host.drivername, database="-"), creator=host.connect, **pooling)
+            options = {"poolclass": QueuePool, "max_overflow": -1}
+        engine = create_engine(url, creator=host.connect, **options, **level_of(url))
         check_engine(engine)
         return engine
 

@@ -84,7 +84,7 @@ class HostedWork(SqlWork):
     def _notice(self, statement: str) -> None:
         """Look at what the body is about to say to the database, which does not pass through SQLAlchemy."""
         if self._watch is not None:
-            self._watch.notice()
+            self._watch.hear(statement)
         self._outgoing.hear(statement)
 
     def _check_registry(self) -> None:

@@ -117,11 +117,12 @@ class MariaDB:
 
     def check_server(self, connection: Connection) -> str | None:
         """Why this server cannot hold a ledger, or None."""
-        dialect: Any = connection.dialect
-        version = ".".join(str(part) for part in dialect.server_version_info[:3])
-        if not dialect.is_mariadb:
+        found = str(connection.exec_driver_sql("select version()").scalar())
+        numbers = re.findall(r"\d+", found.removeprefix("5.5.5-"))  # what old replicas had to be told first
+        version = ".".join(numbers[:3])
+        if "mariadb" not in found.lower():
             return f"it is MySQL {version}, which is not there yet; MariaDB 10.6 and newer can hold a ledger"
-        if dialect.server_version_info < OLDEST:
+        if tuple(map(int, numbers[:2])) < OLDEST:
             return f"it is MariaDB {version}, and 10.6 is needed"
         return None
 
