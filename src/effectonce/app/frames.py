@@ -60,10 +60,10 @@ class Frame:
         """Forget what an earlier turn of the body sent or asked for."""
         self.entered, self.retry, self.replaced, self.handed_on, self.sends = True, None, False, False, 0
 
-    def next_send(self) -> int:
-        """Count a message that the body sends."""
+    def name_next(self) -> str:
+        """The name of what the body sends next: this effect, and its place there."""
         self.sends += 1
-        return self.sends
+        return f"{self.claim.digest.hex()}#{self.sends}"
 
 
 _frame: ContextVar[Frame | None] = ContextVar("effectonce_frame", default=None)

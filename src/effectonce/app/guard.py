@@ -140,8 +140,17 @@ class Guard:
             http=headers.get(requests.HTTP),
         )
 
+    def _name_eager(self, request: Any, outer: Frame | None) -> None:
+        """What a body sends eagerly crosses no wire, and is named by it all the same; its retry keeps the name."""
+        nameless = self.policy.key is None and not self.policy.key_at_call
+        if nameless and request.is_eager and outer is not None and outer.entered:
+            headers = request.headers or {}
+            if requests.PARENT not in headers:
+                request.headers = {**headers, requests.PARENT: outer.name_next()}
+
     def frame(self, task: Any, request: Any, args: Any, kwargs: Any, outer: Frame | None) -> Frame:
         """Set out on one attempt; raises KeyInvalid or KeyMissing when the call names no effect."""
+        self._name_eager(request, outer)
         key = self.key_of(task, request, args, kwargs)
         frame = self.bare_frame(task, request, key, self.fingerprint_of(args, kwargs), outer)
         frame.late = is_late(frame)

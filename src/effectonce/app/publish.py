@@ -115,8 +115,7 @@ def _keys_to_headers(name: str, message: Any, options: dict[str, Any], *, guarde
 def _name_by_sender(once: "EffectOnce", frame: Frame | None, message: Any, options: dict[str, Any]) -> None:
     """A task that names no key is named by the body that sends it, or by the HTTP request."""
     if frame is not None and frame.entered:
-        header = f"{frame.claim.digest.hex()}#{frame.next_send()}"
-        requests.set_header(options, message, requests.PARENT, header)
+        requests.set_header(options, message, requests.PARENT, frame.name_next())
     else:
         _name_by_request(once, message, options)
 

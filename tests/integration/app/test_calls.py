@@ -364,3 +364,25 @@ def test_a_fenced_holder_puts_its_delivery_off_however_its_body_ends(app: Celery
         outcome = tracer("m1", (1,), {}, request)
     assert outcome.info.state == "IGNORED"
     assert len(copies) == 1
+
+
+def test_a_child_that_is_sent_eagerly_is_named_by_the_body_that_sends_it(app: Celery, once: EffectOnce) -> None:
+    """As one that crosses the wire; its eager retry keeps the name."""
+    seen = list[tuple[int, int]]()
+    app.conf.task_always_eager = True
+
+    @app.task(name="piece", bind=True, once=Leased())
+    def piece(self: Any, x: int) -> None:
+        seen.append((x, self.request.retries))
+        if x == 1 and not self.request.retries:
+            raise self.retry(countdown=0)
+
+    @app.task(name="whole", once=Leased("whole:{day}"))
+    def whole(day: str) -> None:
+        for x in (1, 2):
+            piece.delay(x)
+
+    whole("monday")
+    assert seen == [(1, 0), (1, 1), (2, 0)]
+    names = [entry.key for entry in once.ledger.entries(state=None, limit=9)]
+    assert len([name for name in names if name.startswith("piece parent=")]) == 2
