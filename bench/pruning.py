@@ -154,8 +154,14 @@ def _claim() -> Claim:
 
 
 def _fill(ledger: SqlLedger, entries: int) -> float:
-    """Entries as a shop has them, every other one past its life; answers the bytes of one with its index."""
+    """Entries as a shop has them, every other one past its life; answers the bytes of one with its index.
+
+    The primary key is built after them, which is many times faster, and leaves its pages fuller than a shop's are.
+    """
+    key = "effectonce_entries_pkey"
     with ledger.source.engine.begin() as connection:
+        connection.execute(text("set local maintenance_work_mem = '256MB'"))
+        connection.execute(text(f"alter table effectonce_entries drop constraint {key}"))
         connection.execute(
             text(
                 "insert into effectonce_entries (fence, since, lease_until, lease_ms, keep_until, keep_us, state, "
@@ -169,6 +175,7 @@ def _fill(ledger: SqlLedger, entries: int) -> float:
             ),
             {"entries": entries},
         )
+        connection.execute(text(f"alter table effectonce_entries add constraint {key} primary key (digest)"))
     with ledger.source.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         connection.execute(text("vacuum analyze effectonce_entries"))
         size = connection.execute(text("select pg_total_relation_size('effectonce_entries')")).scalar()

@@ -2,12 +2,19 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
+from gettext import GNUTranslations
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from effectonce.contrib import django as admin
+from effectonce.domain.causes import Cause
+from effectonce.domain.claims import State
+from effectonce.web.words import RUSSIAN
 
 SCRIPT = """
 import json, sys
@@ -19,6 +26,7 @@ settings.configure(
     INSTALLED_APPS=["django.contrib.admin", "django.contrib.auth", "django.contrib.contenttypes",
                     "django.contrib.sessions", "django.contrib.messages", "effectonce.contrib.django"],
     MIDDLEWARE=["django.contrib.sessions.middleware.SessionMiddleware",
+                "django.middleware.locale.LocaleMiddleware",
                 "django.middleware.csrf.CsrfViewMiddleware",
                 "django.contrib.auth.middleware.AuthenticationMiddleware",
                 "django.contrib.messages.middleware.MessageMiddleware"],
@@ -67,6 +75,11 @@ for name in ("looker", "actor", "nobody"):
     }
     strict = told[name].pop("strict")
     strict.login(username=name, password="x")
+    russian = {"HTTP_ACCEPT_LANGUAGE": "ru"}
+    told[name]["russian"] = [
+        client.get(f"/admin/effectonce/entries/{where}", **russian).content.decode()
+        for where in ("", f"effect/{digest}/", f"effect/{digest}/reopen/")
+    ]
     told[name]["forged"] = strict.post(f"/admin/effectonce/entries/effect/{digest}/reopen/").status_code
     told[name]["act"] = client.post(f"/admin/effectonce/entries/effect/{digest}/reopen/").status_code
     told[name]["state"] = once.entries.one(digest).entry.state.name
@@ -119,3 +132,57 @@ def test_keys_are_escaped_and_results_hidden(told: Any) -> None:
     assert "<b>bold</b>" not in told["actor"]["text"]
     assert "&lt;b&gt;bold&lt;/b&gt;" in told["actor"]["text"]
     assert "a secret result" not in told["actor"]["effect"]
+
+
+def test_the_pages_speak_russian_to_who_asks_for_it(told: Any) -> None:
+    listed, effect, asked = told["actor"]["russian"]
+    assert all(word in listed for word in ("Эффект", "Состояние", "выполнен"))
+    assert all(word in effect for word in ("Последний исполнитель", "Хронология", "открыть заново", "сейчас: выполнен"))
+    assert all(word in asked for word in ("Точно?", "Отмена"))
+    assert "Last holder" not in effect
+
+
+ADMIN = Path(admin.__file__).parent
+CATALOGUE = ADMIN / "locale" / "ru" / "LC_MESSAGES" / "django.po"
+
+
+def test_the_catalogue_knows_every_word_of_the_pages_as_the_dashboard_says_it() -> None:
+    catalogue = _catalogue()
+    pages = [page.read_text() for page in (ADMIN / "templates" / "admin" / "effectonce").glob("*.html")]
+    said = {word for page in pages for word in re.findall(r'{% translate "([^"]+)" %}', page)}
+    said |= {
+        word
+        for pair in re.findall(r"_\(\"([^\"]+)\"|gettext\(['\"]([^'\"]+)['\"]\)", _source())
+        for word in pair
+        if word
+    }
+    said |= {word for state in State for word in (state.name.lower(), f"now {state.name.lower()}")}
+    said |= {
+        "settle",
+        "rerun",
+        "reopen",
+        "redact",
+        "step began",
+        "step ended",
+        "step skipped",
+        *(each.value for each in Cause),
+    }
+    assert len(said) > 40
+    assert said - {""} <= set(catalogue)
+    assert {word: told for word, told in catalogue.items() if RUSSIAN.get(word, told) != told} == {}
+
+
+def test_the_compiled_catalogue_is_made_of_the_written_one() -> None:
+    """``pybabel compile`` or ``msgfmt`` makes it."""
+    with CATALOGUE.with_suffix(".mo").open("rb") as file:
+        compiled = GNUTranslations(file)
+    assert {word: compiled.gettext(word) for word in _catalogue()} == _catalogue()
+
+
+def _catalogue() -> dict[str, str]:
+    written = CATALOGUE.read_text(encoding="utf-8")
+    return {word: told for word, told in re.findall(r'^msgid "(.*)"\nmsgstr "(.*)"$', written, re.MULTILINE) if word}
+
+
+def _source() -> str:
+    return (ADMIN / "admin.py").read_text(encoding="utf-8")

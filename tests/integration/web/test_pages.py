@@ -47,6 +47,43 @@ def test_every_page_answers_in_both_languages_with_the_headers(client: TestClien
         assert {name: answer.headers[name] for name in HEADERS} == HEADERS
 
 
+QUESTIONS = {
+    "/": 8,
+    "/entries": 2,
+    "/entries?q=pay": 2,
+    "/entries?state=unknown": 1,
+    "/outbox": 2,
+    "/ticks": 2,
+    "ENTRY": 4,
+}
+
+
+@pytest.mark.parametrize("page", QUESTIONS)
+def test_a_page_asks_the_ledger_a_few_questions_however_much_there_is(
+    client: TestClient, house: House, page: str
+) -> None:
+    """Each of them is held to an index, or to a piece of the table, by ``tests/plan``."""
+    address = f"/entries/{digest_of(house, 'pay:A-1042')}" if page == "ENTRY" else page
+    engine = house.once.ledger.source.engine  # type: ignore[attr-defined]
+    asked: list[str] = []
+
+    def note(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
+        asked.append(statement)
+
+    client.get(address)
+    sa.event.listen(engine, "before_cursor_execute", note)
+    try:
+        client.get(address).raise_for_status()
+        some = len(asked)
+        for number in range(20):
+            house.deliver("pay", f"more-{number}", id=f"id-more-{page}-{number}")
+        asked.clear()
+        client.get(address).raise_for_status()
+    finally:
+        sa.event.remove(engine, "before_cursor_execute", note)
+    assert len(asked) == some <= QUESTIONS[page], asked
+
+
 def test_the_first_line_says_what_is_wrong(client: TestClient) -> None:
     text = client.get("/").text
     assert "Needs a look: 3 held." in re.sub(r"\s+", " ", text)
@@ -62,7 +99,7 @@ def test_every_word_of_the_pages_is_known_in_russian(client: TestClient, house: 
     said = set()
     for name in loader.list_templates():
         said |= set(re.findall(r"""_\("([^"]+)"\)|_\('([^']+)'\)""", loader.get_source(shown._TEMPLATES, name)[0]))
-    said_of_checks = {check.title for check in CHECKS}
+    said_of_checks = {words for check in CHECKS for words in (check.title, check.setting)}
     assert {word for pair in said for word in pair if word} | said_of_checks <= set(RUSSIAN)
 
 

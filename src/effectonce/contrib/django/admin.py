@@ -1,4 +1,4 @@
-"""Pages of Django's admin: effects, read-only, with the actions of the commands.
+"""Pages of Django's admin: effects, read-only, with the actions of the commands, in the reader's language.
 
 ``effectonce.view_entries`` lets a person look, ``effectonce.change_entries`` settle, rerun, reopen and redact. No row
 is ever changed by Django: an action is a statement of the ledger, on condition of what was seen, and the person's name
@@ -15,6 +15,8 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from effectonce.app.entries import Seen
 from effectonce.app.extension import EffectOnce
@@ -33,12 +35,12 @@ _MICROS: Final = 1_000_000
 class StateFilter(admin.SimpleListFilter):
     """By state, in words."""
 
-    title = "state"
+    title = _("State")
     parameter_name = "state"
 
     def lookups(self, _request: HttpRequest, _model_admin: Any) -> list[tuple[str, str]]:
         """All states."""
-        return [(str(state.value), state.name.lower()) for state in State]
+        return [(str(state.value), gettext(state.name.lower())) for state in State]
 
     def queryset(self, _request: HttpRequest, queryset: Any) -> Any:
         """Those in the chosen one."""
@@ -58,19 +60,19 @@ class EntriesAdmin(admin.ModelAdmin):  # type: ignore[type-arg,unused-ignore]
     show_full_result_count = False
     list_per_page = 50
 
-    @admin.display(description="effect")
+    @admin.display(description=_("Effect"))
     def effect(self, row: Any) -> str:
         """A link to its page; the key is escaped."""
         address = reverse("admin:effectonce_effect", args=[bytes(row.digest).hex()])
-        shown: str = format_html('<a href="{}">{}</a>', address, row.key or "(redacted)")
+        shown: str = format_html('<a href="{}">{}</a>', address, row.key or gettext("(redacted)"))
         return shown
 
-    @admin.display(description="state")
+    @admin.display(description=_("State"))
     def stands(self, row: Any) -> str:
         """In words."""
-        return State(row.state).name.lower()
+        return str(gettext(State(row.state).name.lower()))
 
-    @admin.display(description="since")
+    @admin.display(description=_("Since"))
     def when(self, row: Any) -> datetime:
         """As a time."""
         return datetime.fromtimestamp(row.since / _MICROS, UTC)
@@ -123,14 +125,14 @@ class EntriesAdmin(admin.ModelAdmin):  # type: ignore[type-arg,unused-ignore]
         except (EffectOnceError, ValueError) as error:
             self.message_user(request, str(error), messages.ERROR)
         else:
-            self.message_user(request, f"{action}: done", messages.SUCCESS)
+            self.message_user(request, f"{gettext(action)}: {gettext('Done')}", messages.SUCCESS)
         return HttpResponseRedirect(reverse("admin:effectonce_effect", args=[digest]))
 
     def _page(self, request: HttpRequest, template: str, seen: Seen, **told: Any) -> HttpResponse:
         entry = seen.entry
         context = {
             **self.admin_site.each_context(request),
-            "title": entry.key or "(redacted)",
+            "title": entry.key or gettext("(redacted)"),
             "opts": self.opts,
             "entry": entry,
             "digest": entry.digest.hex(),
