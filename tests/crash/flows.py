@@ -45,6 +45,20 @@ def mail(self: Any, order: str, *, deadly: int = 0, retries: int = 2) -> str:
     return "done"
 
 
+@app.task(
+    bind=True,
+    acks_late=True,
+    reject_on_worker_lost=True,
+    once=Leased("flow:{order}", fingerprint=("order",), mode="observe"),
+    max_retries=None,
+)
+def watched(self: Any, order: str, *, deadly: int = 0) -> str:
+    """Acknowledged late by its own wish: a policy that only watches changes nothing about that."""
+    _prepare(self, order, deadly=deadly, retries=1)
+    outside(f"mail:{order} {effect.idempotency_key('mail')}")
+    return "done"
+
+
 @app.task(once=Leased("noted:{order}"))
 def noted(order: str) -> None:
     """What a transactional flow sends: in tries that are rolled back it is not sent."""

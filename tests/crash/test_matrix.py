@@ -51,15 +51,14 @@ ORDINARY = [
     ("amqp+mariadb", "charge", "prefork"),
     ("redis+sqlite", "mail", "prefork"),
 ]
-PAIRS = [
-    f"{broker}+{ledger}" for broker in ("redis", "amqp") for ledger in ("postgresql", "mariadb", "sqlite", "redis")
-]
+LEDGERS = ("postgresql", "mariadb", "sqlite", "redis", "sentinel", "cluster")
+PAIRS = [f"{broker}+{ledger}" for broker in ("redis", "amqp") for ledger in LEDGERS]
 ALL = [
     (pair, policy, pool)
     for pair in PAIRS
     for policy in ("charge", "mail")
     for pool in ("prefork", "threads")
-    if not (policy == "charge" and pair.endswith("+redis"))
+    if not (policy == "charge" and pair.partition("+")[2] in {"redis", "sentinel", "cluster"})
 ]
 
 
@@ -82,6 +81,24 @@ def test_a_death_at_every_point_leaves_one_effect_and_nothing_stuck(
         problems = [problem for run in runs for problem in matrix.judge(run)]
         last_words = [run.worker.log.read_text()[-3000:] for run in runs if matrix.judge(run)][:1]
     assert not problems, "\n".join([*problems, *last_words])
+
+
+WATCHED = ["claim.before", "claim.after", "release.before", "release.after", "settle.before", "settle.after"]
+"""Points that an attempt passes which is only observed, and asks for a retry."""
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(400)
+@pytest.mark.parametrize("pair", ["amqp+postgresql", "redis+sqlite", "redis+redis"])
+def test_a_death_while_a_policy_is_only_observed_loses_nothing_and_leaves_nothing_stuck(
+    fleet: Fleet, pair: str
+) -> None:
+    """The broker repeats as it would without us; the outside is shown one key."""
+    with Matrix(fleet, pair, policy="watched", pool="threads") as matrix:
+        runs = [matrix.run(point) for point in WATCHED]
+        matrix.watch(runs)
+        problems = [problem for run in runs for problem in matrix.judge(run)]
+    assert not problems, "\n".join(problems)
 
 
 def test_every_crash_point_stands_in_the_code_and_in_the_matrix() -> None:

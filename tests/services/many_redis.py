@@ -90,6 +90,11 @@ class Pair:
         self.watcher.start()
         _await(self._is_whole, "the replica follows, and the Sentinel knows it")
 
+    @property
+    def url(self) -> str:
+        """The address of a ledger there."""
+        return self.watcher.url
+
     def cut(self) -> None:
         """Let the replica stay as it is: it hears nothing more of its master, and may still lead."""
         with redis.Redis(port=self.master.port) as client:

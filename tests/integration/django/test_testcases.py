@@ -18,6 +18,7 @@ ALL = [
 ]
 
 
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     ("database", "migrations"),
     [pytest.param(*case, marks=() if case in ORDINARY else pytest.mark.soak) for case in ALL],
@@ -34,7 +35,7 @@ def test_tasks_run_inside_test_cases(request: pytest.FixtureRequest, database: s
         cwd=Path(__file__).parents[3],
         capture_output=True,
         text=True,
-        timeout=110,
+        timeout=280,
         check=False,
     )
     assert done.returncode == 0, done.stderr[-6000:]

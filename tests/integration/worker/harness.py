@@ -12,6 +12,7 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +25,14 @@ from celery.result import AsyncResult
 
 from effectonce.lab.process_tree import wait_until
 from effectonce.lab.processes import Worker
+from effectonce.lab.reaper import Reaper
 from tests.services import Fleet
+from tests.services.many_redis import Pair, TwoNodes
 
 APP = "tests.integration.worker.shop"
 DEADLINE = 60.0
+MANY = {"sentinel": Pair, "cluster": TwoNodes}
+"""Ledgers of more than one server, which a shop starts for itself."""
 
 
 class Shop:
@@ -41,6 +46,7 @@ class Shop:
         self._tmp = tempfile.TemporaryDirectory(prefix="shop-")
         self.folder = Path(self._tmp.name)
         self._urls: list[tuple[Any, str]] = []
+        self._closing = ExitStack()
         self.env = {**self._addresses(), "SHOP_FOLDER": str(self.folder), **settings}
         self._module = self._import()
         self.app, self.once = self._module.app, self._module.once
@@ -60,9 +66,21 @@ class Shop:
         }
         if ledger in {"postgresql", "pgbouncer", "mariadb"}:
             addresses["SHOP_LEDGER"] = self._fresh(getattr(self._fleet, ledger)())
+        if ledger in MANY:
+            addresses["SHOP_LEDGER"] = self._many(MANY[ledger])
         sqlite = f"sqlite:///{self.folder / 'effects.sqlite'}"
         addresses["SHOP_LEDGER"] = addresses["SHOP_LEDGER"] or sqlite
-        return {**addresses, "SHOP_EFFECTS": sqlite if ledger == "redis" else addresses["SHOP_LEDGER"]}
+        apart = ledger == "redis" or ledger in MANY
+        return {**addresses, "SHOP_EFFECTS": sqlite if apart else addresses["SHOP_LEDGER"]}
+
+    def _many(self, kind: Any) -> str:
+        """Servers of this shop's own."""
+        reaper = Reaper()
+        self._closing.callback(reaper.close)
+        folder = self._closing.enter_context(tempfile.TemporaryDirectory(prefix="shop-redis-"))
+        servers = kind(Path(folder), reaper)
+        self._closing.callback(servers.close)
+        return str(servers.url)
 
     def _fresh(self, server: Any) -> str:
         url = str(server.fresh_url())
@@ -110,6 +128,7 @@ class Shop:
         self.app.close()
         for server, url in self._urls:
             server.put_back(url)
+        self._closing.close()
         self._tmp.cleanup()
 
     def end_workers(self) -> None:
