@@ -4,7 +4,7 @@ import importlib
 import sys
 from pathlib import Path
 
-NAMES = ("costs", "raw", "overhead", "outbox", "pruning", "beat", "failover", "dashboard")
+NAMES = ("costs", "raw", "rivals", "growth", "overhead", "outbox", "pruning", "beat", "failover", "dashboard")
 
 
 def main() -> None:
