@@ -27,13 +27,13 @@ SETTLE = 10.0
 """Seconds after the first pass that are left out: it notes all entries, and what fell due meanwhile waits."""
 
 
-def main(options: list[str]) -> None:
+def main(words: list[str]) -> None:
     """Measure each ledger; write the results and print them."""
     parser = argparse.ArgumentParser(prog="bench beat")
     parser.add_argument("--entries", type=int, default=10_000)
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--ledgers", nargs="+", default=["redis", "postgresql"])
-    asked = parser.parse_args(options)
+    asked = parser.parse_args(words)
     fleet = Fleet()
     try:
         results = [_measure(fleet, ledger, asked.entries, asked.seconds) for ledger in asked.ledgers]

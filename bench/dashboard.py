@@ -36,7 +36,7 @@ from generate_series(1, :number) n
 """
 
 
-def main(_options: object = ()) -> None:
+def main(words: list[str]) -> None:
     """Fill, ask, print, and keep the figures."""
     fleet = Fleet()
     server = fleet.postgresql()
@@ -92,4 +92,4 @@ def _taken(client: TestClient, page: str, asked: list[str]) -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    main()
+    main([])

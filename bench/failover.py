@@ -20,13 +20,13 @@ from tests.services import Fleet
 EVERY = 0.25
 
 
-def main(options: list[str]) -> None:
+def main(words: list[str]) -> None:
     """Measure each blow some times on each ledger; write the results and print them."""
     parser = argparse.ArgumentParser(prog="bench failover")
     parser.add_argument("--times", type=int, default=6)
     parser.add_argument("--lease", type=float, default=10.0)
     parser.add_argument("--ledgers", nargs="+", default=["postgresql", "mariadb", "redis"])
-    asked = parser.parse_args(options)
+    asked = parser.parse_args(words)
     fleet = Fleet()
     try:
         results = [_measure(fleet, ledger, lease=asked.lease, times=asked.times) for ledger in asked.ledgers]

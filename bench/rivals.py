@@ -47,11 +47,12 @@ def main(words: list[str]) -> None:
                 for ledger in options.ledgers:
                     with Stage(fleet, broker, ledger, folder=Path(folder)) as stage:
                         missing |= stage.missing
-                        rows += _rows(stage, options)
+                        for row in _rows(stage, options):
+                            rows.append(row)
+                            facts = {"rivals": rivals, "not_loaded": missing}
+                            write("rivals", rows, began=began, asked=vars(options), **facts)
         finally:
             fleet.close()
-    progress("")
-    write("rivals", rows, began=began, asked=vars(options), rivals=rivals, not_loaded=missing)
 
 
 def _options(words: list[str]) -> argparse.Namespace:

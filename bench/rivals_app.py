@@ -97,8 +97,8 @@ def _relier() -> Any:
 RELIER_QUEUE = "low_priority"
 if os.environ.get("RELIER_REDIS_URL"):
     try:
+        relier_app: Any = importlib.import_module("relier.tasks.app").celery_app
         TASKS["relier"] = _relier()
-        relier_app: Any = importlib.import_module("relier.tasks.app").app
     except Exception as error:  # noqa: BLE001 - whatever keeps it from being loaded is told
         MISSING["relier"] = f"{type(error).__name__}: {error}"
 

@@ -50,11 +50,14 @@ class Frame:
     sends: int = 0
     comes_again: bool = False
     late: bool = False
+    _ledger: LedgerStore | None = field(init=False, default=None)
 
     @property
     def ledger(self) -> LedgerStore:
-        """Where the effect is recorded."""
-        return self.guard.ledger_of(self.key)
+        """Where the effect is recorded; found once a call."""
+        if self._ledger is None:
+            self._ledger = self.guard.ledger_of(self.key)
+        return self._ledger
 
     def begin_body(self) -> None:
         """Forget what an earlier turn of the body sent or asked for."""

@@ -5,6 +5,7 @@ import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from celery._state import get_current_task
@@ -187,10 +188,21 @@ class Guard:
             keep=_or(policy.keep_seconds, settings.keep_seconds),
             retries=delivery.retries,
             reenter=delivery.reenter,
-            time_limit=_time_limit(task, request),
+            time_limit=self._time_limit(task, request),
             recurs=isinstance(self.policy, Exclusive),
             holds=isinstance(policy, Leased) and policy.on_unknown == "hold" and policy.reconcile is None,
         )
+
+    def _time_limit(self, task: Any, request: Any) -> float | None:
+        """The hard limit of this call in seconds: the message's own, the task's, or the app's; None without one."""
+        limit = (request.timelimit or (None,))[0] or task.time_limit or self._limit_of_app
+        return float(limit) if limit else None
+
+    @cached_property
+    def _limit_of_app(self) -> float | None:
+        """Read once, as the pool does that enforces it: a look into the configuration costs as much as a digest."""
+        limit: float | None = self.once.app.conf.task_time_limit
+        return limit
 
     def _attempt(self, frame: Frame) -> LeasedAttempt | TransactionalAttempt | NaturalAttempt:
         plan = self.plan(frame)
@@ -296,13 +308,6 @@ def ignores_result(task: Any, request: Any) -> bool:
     """Whether nobody will read the result: the call's own word before the task's."""
     said = vars(request).get("ignore_result") if hasattr(request, "__dict__") else None
     return bool(task.ignore_result if said is None else said)
-
-
-def _time_limit(task: Any, request: Any) -> float | None:
-    """The hard time limit of this call in seconds: the message's own, the task's, or the app's; None without one."""
-    own = (request.timelimit or (None,))[0]
-    limit = own or task.time_limit or task.app.conf.task_time_limit
-    return float(limit) if limit else None
 
 
 def _or(value: Any, default: Any) -> Any:

@@ -6,6 +6,7 @@ from typing import Final
 import click
 
 from effectonce import __version__
+from effectonce.cli.bench import bench
 from effectonce.cli.check import check
 from effectonce.cli.lab import lab
 from effectonce.cli.on_app import Program, open_app
@@ -29,6 +30,7 @@ def main() -> None:
 
 main.add_command(check)
 main.add_command(lab)
+main.add_command(bench)
 main.add_command(prove)
 
 
