@@ -60,8 +60,15 @@ class Tried:
         )
         self.granted = answer if isinstance(answer, Granted) else self.granted
 
-    def end(self, state: State) -> None:
-        """The holder completes its claim, or fails for good."""
+    def complete(self) -> None:
+        """The holder has done it."""
+        self._end(State.COMPLETED)
+
+    def fail(self) -> None:
+        """It failed in a way that is remembered."""
+        self._end(State.FAILED)
+
+    def _end(self, state: State) -> None:
         if self.granted is not None:
             self.ledger.complete(self.granted, Outcome(state=state, keep=KEEP))
 
@@ -104,19 +111,29 @@ class Tried:
         self.now += 2 * KEEP
 
 
+def _then(*moves: Callable[[Tried], None]) -> Callable[[Tried], None]:
+    """All of them, in turn."""
+
+    def go(tried: Tried) -> None:
+        for move in moves:
+            move(tried)
+
+    return go
+
+
 WAYS: Final[Mapping[str, Callable[[Tried], None]]] = {
-    NOTHING: lambda _: None,
+    NOTHING: _then(),
     "claimed": Tried.claim,
-    "completed": lambda it: (it.claim(), it.end(State.COMPLETED))[-1],
-    "failed": lambda it: (it.claim(), it.end(State.FAILED))[-1],
-    "released": lambda it: (it.claim(), it.release())[-1],
-    "unknown": lambda it: (it.claim(), it.doubt())[-1],
-    "poisoned": lambda it: (it.claim(), it.poison())[-1],
+    "completed": _then(Tried.claim, Tried.complete),
+    "failed": _then(Tried.claim, Tried.fail),
+    "released": _then(Tried.claim, Tried.release),
+    "unknown": _then(Tried.claim, Tried.doubt),
+    "poisoned": _then(Tried.claim, Tried.poison),
 }
 MOVES: Final[Mapping[str, Callable[[Tried], None]]] = {
     "claim": Tried.claim,
-    "complete": lambda it: it.end(State.COMPLETED),
-    "fail for good": lambda it: it.end(State.FAILED),
+    "complete": Tried.complete,
+    "fail for good": Tried.fail,
     "fail, retry": Tried.release,
     "rescue": Tried.die,
     "end not seen": Tried.doubt,
