@@ -65,6 +65,14 @@ docs *args:
 demo *args:
     "{{ bin }}"/effectonce demo {{ args }}
 
+# each source of duplicates, made to happen
+lab *args:
+    "{{ bin }}"/effectonce lab {{ args }}
+
+# put what the lab has measured (files of its --json, later ones win) into README and docs
+lab-tables +results:
+    "{{ bin }}"/python -m effectonce.lab.results.markdown {{ results }}
+
 # the tests' own servers, until Ctrl-C; prints the variables to export
 services *args:
     "{{ bin }}"/python -m tests.services {{ args }}

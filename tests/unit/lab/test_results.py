@@ -88,7 +88,20 @@ def test_json_comes_back_as_it_was_and_names_versions_without_a_date() -> None:
     again = Report.from_json(report.to_json())
     assert again.wrong == []
     assert {"celery", "kombu", "effectonce", "python"} <= set(again.versions)
-    assert "moments" not in Report.from_json(report.to_json(moments=False)).rows[0]
+
+
+def test_what_is_kept_gives_the_same_table_and_holds_neither_ids_nor_times() -> None:
+    report = Report.of([_row("celery", _outcome(effects={"a": 2})), _row("effectonce", _outcome(broken="a\nb"))])
+    kept = Report.from_json(report.to_brief_json())
+    assert list(table(kept)) == list(table(report))
+    assert kept.rows[0]["outcome"] == {"effects": {"a": 2}, "bodies": {"a": 1}, "answers": ["SUCCESS"]}
+    assert [set(row) for row in kept.rows] == [{"scenario", "contender", "words", "outcome"}] * 2
+
+
+def test_a_later_run_replaces_rows_of_an_earlier_one() -> None:
+    earlier = Report.of([_row("celery", _outcome()), _row("effectonce", _outcome(effects={}))])
+    merged = Report.merged([earlier, Report.of([_row("effectonce", _outcome())])])
+    assert [cell(merged.row("child-killed", name)) for name in ("celery", "effectonce")] == ["once", "once"]
 
 
 def test_the_page_needs_nothing_else_is_well_formed_and_escapes() -> None:

@@ -1,6 +1,7 @@
 """The results as Markdown, and pages that keep up with them.
 
-``python -m effectonce.lab.results.markdown RESULTS.json PAGE...`` rewrites what stands between the marks of each page:
+``python -m effectonce.lab.results.markdown RESULTS.json ...``, in a checkout, puts runs together, keeps what the tables
+need as ``docs/reference/lab-results.json``, and rewrites what stands between the marks of the pages:
 ``<!-- lab: summary -->`` or ``<!-- lab: table -->``, up to ``<!-- lab: end -->``.
 """
 
@@ -14,6 +15,8 @@ from effectonce.lab.contenders import CONTENDERS
 from effectonce.lab.results.report import Report, cell
 from effectonce.lab.scenarios import SCENARIOS
 
+KEPT: Final = Path("docs/reference/lab-results.json")
+PAGES: Final = (Path("README.md"), Path("docs/reference/lab-results.md"))
 _MARKED: Final = re.compile(r"(<!-- lab: (\w+) -->\n).*?(<!-- lab: end -->)", re.DOTALL)
 
 
@@ -59,7 +62,7 @@ def _share(rows: list[Mapping[str, Any] | None]) -> str:
 
 
 if __name__ == "__main__":
-    results, *pages = (Path(word) for word in sys.argv[1:])
-    measured = Report.from_json(results.read_text(encoding="utf-8"))
-    for each in pages:
-        each.write_text(rewritten(each.read_text(encoding="utf-8"), measured), encoding="utf-8")
+    measured = Report.merged([Report.from_json(Path(word).read_text(encoding="utf-8")) for word in sys.argv[1:]])
+    KEPT.write_text(measured.to_brief_json(), encoding="utf-8")
+    for page in PAGES:
+        page.write_text(rewritten(page.read_text(encoding="utf-8"), measured), encoding="utf-8")

@@ -32,10 +32,23 @@ class Report:
         read = json.loads(text)
         return cls(versions=read["versions"], rows=read["rows"])
 
-    def to_json(self, *, moments: bool = True) -> str:
-        """Write it; without *moments* the timelines are left out."""
-        rows = [{key: value for key, value in row.items() if moments or key != "moments"} for row in self.rows]
-        return json.dumps({"versions": self.versions, "rows": rows}, indent=1)
+    @classmethod
+    def merged(cls, reports: "Sequence[Report]") -> Self:
+        """Put several runs together; of two rows for the same question the later one counts."""
+        rows = {(row["scenario"], row["contender"]): row for report in reports for row in report.rows}
+        found = {name: number for report in reports for name, number in report.versions.items()}
+        order = {name: index for index, name in enumerate(SCENARIOS)}
+        known = [row for row in rows.values() if row["scenario"] in order]
+        return cls(versions=found, rows=sorted(known, key=lambda row: order[row["scenario"]]))
+
+    def to_json(self) -> str:
+        """Write it, with the timelines."""
+        return json.dumps({"versions": self.versions, "rows": self.rows}, indent=1)
+
+    def to_brief_json(self) -> str:
+        """Write what the table needs, one row a line: no timelines, no ids, no durations."""
+        rows = ",\n".join(json.dumps(_brief(row)) for row in self.rows)
+        return f'{{"versions": {json.dumps(self.versions, indent=1)},\n"rows": [\n{rows}\n]}}\n'
 
     @property
     def scenarios(self) -> list[str]:
@@ -82,6 +95,17 @@ def versions() -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return found
+
+
+def _brief(row: Mapping[str, Any]) -> dict[str, Any]:
+    told = {name: row[name] for name in ("scenario", "contender", "missing", "words") if name in row}
+    if "outcome" not in row:
+        return told
+    outcome = row["outcome"]
+    if outcome.get("broken"):
+        return {**told, "outcome": {"broken": outcome["broken"].strip().splitlines()[-1]}}
+    answers = [call["refused"] or call["state"] for call in outcome["calls"]]
+    return {**told, "outcome": {"effects": outcome["effects"], "bodies": outcome["bodies"], "answers": answers}}
 
 
 def _most(outcome: Mapping[str, Any]) -> int:

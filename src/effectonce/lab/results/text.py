@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from effectonce.lab.contenders import CONTENDERS
+from effectonce.lab.contenders import CONTENDERS, OURS
 from effectonce.lab.results.report import Report, cell
 from effectonce.lab.scenarios import SCENARIOS
 
@@ -35,5 +35,5 @@ def verdict(report: Report) -> Iterator[str]:
         if list(row.get("words", ())) == ["broken"] and row not in report.wrong:
             said = (row["outcome"].get("broken") or "").strip().splitlines() or [""]
             yield f"could not be carried out: {row['scenario']} with {CONTENDERS[row['contender']].title}: {said[-1]}"
-    if not report.wrong:
+    if OURS in report.contenders and not report.wrong:
         yield "effectonce: everything took effect once, in every row that was tried"

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Final
 
-from celery import chord
+from celery import chain, chord
 
 from effectonce.lab.scenarios.scenario import scenario
 
@@ -104,11 +104,13 @@ def killed_before_result(trial: "Trial") -> None:
     trial.rest()
 
 
-@scenario("killed-before-large-result", group=GROUP, right="one effect, and a caller who is told of it")
+@scenario("killed-before-large-result", group=GROUP, right="one effect each, and the chain goes on")
 def killed_before_large_result(trial: "Trial") -> None:
-    """The same with a result larger than what a ledger keeps."""
+    """The same in a chain, with a result larger than what a ledger keeps by itself."""
     trial.begin(fault="result")
-    trial.send("bulky", "order")
+    tasks = trial.lab.tasks
+    trial.expected["first"] = 1
+    trial.call(chain(tasks["bulky"].s("first"), tasks["total"].s("last")).apply_async, "last")
     trial.rest()
 
 

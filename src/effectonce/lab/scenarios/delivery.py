@@ -149,6 +149,31 @@ def replaced_and_delivered_again(trial: "Trial") -> None:
     trial.rest(calm=VISIBILITY + 1)
 
 
+@scenario("replaced-and-sent-again", group=GROUP, right="one effect, and both callers get its result", seconds=20)
+def replaced_and_sent_again(trial: "Trial") -> None:
+    """A task replaces itself by another one, and the caller sends it again when that is done."""
+    trial.begin()
+    first = trial.send("swap", "order")
+    trial.wait_answer(first)
+    second = trial.send("swap", "order")
+    for message in (first, second):
+        trial.must_get(message, "done order")
+    trial.rest()
+
+
+@scenario("frozen-holder-retries", group=GROUP, right="one effect", seconds=30)
+def frozen_holder_retries(trial: "Trial") -> None:
+    """A worker is frozen for longer than its lease; another one takes over; the first one wakes up and retries."""
+    trial.begin(workers=2, pool=1, visibility=VISIBILITY, lease=2.0)
+    trial.send("hold_then_retry", "order", 1.5)
+    frozen = trial.worker_of(trial.wait_began("order"))
+    frozen.pause()
+    trial.note("frozen", pid=frozen.pid)
+    trial.wait(lambda: trial.lab.diary.count("acted", "order") > 0, "the takeover", seconds=40)
+    frozen.resume()
+    trial.rest(calm=3)
+
+
 @scenario("frozen-holder", group=GROUP, right="one effect", seconds=30)
 def frozen_holder(trial: "Trial") -> None:
     """A worker is frozen (SIGSTOP) for longer than its lease; another one takes over; the first one wakes up."""

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 GROUP: Final = "Schedules"
 AFTER: Final = 12.0
-"""Seconds after the tick in which a second one shows."""
+"""Seconds in which a second tick shows."""
 
 
 @scenario("two-beats", group=GROUP, schedule=True, right="one effect a minute", seconds=90)
@@ -32,8 +32,8 @@ def beat_restarted(trial: "Trial") -> None:
     trial.wait_tick()
     trial.pause(3)
     trial.kill_beat(beat)
-    beat.start()
-    trial.finish_minute(AFTER + 3)
+    trial.restart_beat(beat)
+    trial.finish_minute(AFTER)
 
 
 @scenario("beat-fails-over", group=GROUP, schedule=True, right="one effect a minute", seconds=90)
@@ -56,5 +56,5 @@ def beat_killed_at_sending(trial: "Trial") -> None:
     beat = trial.scene.beat(fault="published:tick")
     trial.wait_tick()
     trial.wait(lambda: not beat.is_running, "the death of the beat")
-    beat.start()
-    trial.finish_minute(AFTER + 3)
+    trial.restart_beat(beat)
+    trial.finish_minute(AFTER)

@@ -171,4 +171,11 @@ def bound(world: World, child: Any) -> Mapping[str, Any]:
             time.sleep(seconds)
             raise self.replace(child.si(order))
 
-    return {"retry_once": retry_once, "fan_out": fan_out, "swap": swap}
+    def hold_then_retry(self: Any, order: str, seconds: float = 0.0) -> str:
+        with world.body(order):
+            if world.is_first(order):
+                time.sleep(seconds)
+                raise self.retry(countdown=0)
+            return world.act(order)
+
+    return {"retry_once": retry_once, "fan_out": fan_out, "swap": swap, "hold_then_retry": hold_then_retry}

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from celery import Task
-from celery.backends.base import Backend, KeyValueStoreBackend
+from celery.backends.base import Backend
+from celery.backends.redis import RedisBackend
 from kombu.messaging import Producer
 
 from effectonce.lab.trials.place import Place
@@ -37,11 +38,16 @@ def arm(place: Place) -> None:
         case "result":
             _patch(Backend, "mark_as_done", place)
         case "chord count":
-            _patch(KeyValueStoreBackend, "on_chord_part_return", place)
+            _patch(RedisBackend, "on_chord_part_return", place)
         case "retry":
             _patch(Task, "signature_from_request", place, after=True)
         case _:
             return
+
+
+def mark_of(place: Place) -> Path:
+    """The file that is there when somebody has died."""
+    return Path(place.diary).with_name("died")
 
 
 def _patch(owner: Any, name: str, place: Place, *, after: bool = False, of: str = "") -> None:
@@ -60,7 +66,7 @@ def _patch(owner: Any, name: str, place: Place, *, after: bool = False, of: str 
 
 
 def _die_once(place: Place) -> None:
-    mark = Path(place.diary).with_name("died")
+    mark = mark_of(place)
     try:
         os.close(os.open(mark, os.O_CREAT | os.O_EXCL))
     except FileExistsError:

@@ -37,9 +37,9 @@ def carry_out(*, scenario: str, contender: str, folder: str, parts: dict[str, An
 def _played(trial: Trial, scenario: str) -> Outcome:
     try:
         SCENARIOS[scenario].play(trial)
+        return trial.outcome()
     except NeverHappened as fault:
         return _broken(f"it never happened: {fault}")
-    return trial.outcome()
 
 
 def _broken(why: str) -> Outcome:

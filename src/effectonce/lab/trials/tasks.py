@@ -16,7 +16,7 @@ def define_tasks(app: Any, place: Place, contender: Contender, world: World) -> 
     bodies = {**ordinary(world, place.edition), **faulty(world), **named(world)}
     tasks = {name: define(name, body, fields) for name, (body, fields) in bodies.items()}
     for name, body in bound(world, tasks["charge"]).items():
-        tasks[name] = define(name, body, ["order"], bind=True)
+        tasks[name] = define(name, body, ["order"], bind=True, leased=name.startswith("hold"))
     tasks["hold"] = define("hold", bodies["slow"][0], ["order"], leased=True)
 
     def tick() -> str:

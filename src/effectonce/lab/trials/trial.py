@@ -16,8 +16,9 @@ from effectonce.lab.process_tree import wait_until
 from effectonce.lab.processes import Process, Worker
 from effectonce.lab.trials.app import Laboratory, open_laboratory
 from effectonce.lab.trials.diary import Moment, now
+from effectonce.lab.trials.faults import mark_of
 from effectonce.lab.trials.scene import Scene
-from effectonce.lab.trials.verdict import ENDED, Call, Outcome
+from effectonce.lab.trials.verdict import ENDED, MISTOLD, Call, Outcome
 
 PATIENCE: Final = 40.0
 """Seconds for something to happen that must."""
@@ -101,6 +102,10 @@ class Trial:
         self.calls.append(Call(intent=intent, message=message or "", state=state, may_fail=may_fail))
         return message or ""
 
+    def must_get(self, message: str, result: str) -> None:
+        """Say what the caller of *message* has to be told in the end."""
+        self.calls = [replace(each, wanted=result) if each.message == message else each for each in self.calls]
+
     def may_fail(self, message: str) -> None:
         """Say that this caller may rightly be told of a failure."""
         self.calls = [replace(call, may_fail=call.may_fail or call.message == message) for call in self.calls]
@@ -152,13 +157,19 @@ class Trial:
 
     def finish_minute(self, seconds: float) -> None:
         """Let *seconds* of the tick's minute pass, and end all beats before the next one begins."""
-        self.wait(lambda: now() % MINUTE > seconds, "the seconds after the tick", seconds=MINUTE)
-        if now() % MINUTE > MINUTE - 2:
-            message = "a tick early enough in its minute"
-            raise NeverHappened(message)
+        minute = now() // MINUTE
+        self.pause(seconds)
         for beat in self.scene.beats:
             beat.kill()
+        if now() // MINUTE != minute:
+            message = "a tick early enough in its minute"
+            raise NeverHappened(message)
         self.rest()
+
+    def restart_beat(self, beat: Process) -> None:
+        """Start a beat again that has died, and wait until it works."""
+        beat.start()
+        self.wait(lambda: "Starting" in beat.log_text(), "the beat's start")
 
     def kill_beat(self, beat: Process) -> None:
         """Kill a beat."""
@@ -235,7 +246,10 @@ class Trial:
             time.sleep(0.1)
 
     def outcome(self) -> Outcome:
-        """What was counted."""
+        """What was counted; raises NeverHappened when nobody has died where the place says."""
+        if self.scene.place.fault and not mark_of(self.scene.place).exists():
+            message = f"a death at: {self.scene.place.fault}"
+            raise NeverHappened(message)
         self._answered()
         return Outcome(
             expected=dict(self.expected),
@@ -247,10 +261,16 @@ class Trial:
 
     def _answered(self) -> bool:
         self.calls = [
-            replace(call, state=self.state_of(call.message)) if call.message and call.state not in ENDED else call
+            replace(call, state=self._told(call)) if call.message and call.state not in ENDED else call
             for call in self.calls
         ]
         return all(call.refused or call.state in ENDED for call in self.calls)
+
+    def _told(self, call: Call) -> str:
+        state = self.state_of(call.message)
+        if state == "SUCCESS" and call.wanted not in {None, self.lab.app.backend.get_result(call.message)}:
+            return MISTOLD
+        return state
 
     def _moves(self) -> bool:
         return bool(self.lab.diary.running()) or self._messages() > 0

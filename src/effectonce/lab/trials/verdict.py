@@ -15,7 +15,7 @@ WORDS: Final[dict[Word, str]] = {
     "endless": "a body ran again and again without end",
     "refused": "a call was refused, though nothing was under way",
     "stuck": "a caller waits for ever for an answer",
-    "failed": "the effect took place, and the caller was told that it failed",
+    "failed": "the effect took place, and the caller was told that it failed, or got another result",
     "broken": "the trial could not be carried out",
 }
 """What each word of a verdict means, the worst first but for the first and the last."""
@@ -30,6 +30,8 @@ class Call:
     state: str = "PENDING"
     refused: str = ""
     may_fail: bool = False
+    wanted: str | None = None
+    """The result that the caller has to get, if it matters."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,10 +69,13 @@ class Outcome:
             "endless": any(times > self.most_bodies for times in self.bodies.values()),
             "refused": any(call.refused and not call.may_fail for call in self.calls),
             "stuck": any(call.state not in ENDED for call in answers),
-            "failed": any(call.state == "FAILURE" and not call.may_fail for call in answers),
+            "failed": any(call.state in {"FAILURE", MISTOLD} and not call.may_fail for call in answers),
         }
         return [word for word, holds in found.items() if holds]
 
 
-ENDED: Final = frozenset({"SUCCESS", "FAILURE", "REVOKED", "HELD", "SUPPRESSED"})
+MISTOLD: Final = "MISTOLD"
+"""A caller got the result of something else."""
+
+ENDED: Final = frozenset({"SUCCESS", "FAILURE", "REVOKED", "HELD", "SUPPRESSED", MISTOLD})
 """States in which a caller knows; a contender that suppresses a call at once answers none of Celery's."""
