@@ -1,6 +1,7 @@
 """Libraries that put a lock in Redis around the life of a message, each as its own documentation shows it."""
 
 from collections.abc import Callable, Sequence
+from inspect import signature
 from typing import Any
 
 from effectonce.lab.contenders.contender import Contender, celery_options
@@ -25,7 +26,7 @@ class CeleryOnce(Contender):
         """Define it."""
         from celery_once import QueueOnce  # noqa: PLC0415 - an optional rival
 
-        once = {"keys": list(fields), "graceful": not options.get("strict"), "timeout": options.get("ttl", HOUR)}
+        once = {"keys": _some(fields, body), "graceful": not options.get("strict"), "timeout": options.get("ttl", HOUR)}
         return app.task(name=name, base=QueueOnce, once=once, **celery_options(options))(body)
 
 
@@ -44,7 +45,7 @@ class CelerySingleton(Contender):
         """Define it."""
         from celery_singleton import Singleton  # noqa: PLC0415 - an optional rival
 
-        own = {"unique_on": list(fields), "raise_on_duplicate": bool(options.get("strict"))}
+        own = {"unique_on": _some(fields, body), "raise_on_duplicate": bool(options.get("strict"))}
         expiry = {"lock_expiry": options["ttl"]} if "ttl" in options else {}
         return app.task(name=name, base=Singleton, **own, **expiry, **celery_options(options))(body)
 
@@ -86,3 +87,9 @@ class CeleryOnceTask(Contender):
 
         del fields
         return app.task(name=name, base=OnceTask, **celery_options(options))(body)
+
+
+def _some(fields: Sequence[str], body: Callable[..., Any]) -> list[str] | None:
+    """The arguments that make the key, None for all: naming one that is left to its default is an error of theirs."""
+    named = [name for name in signature(body).parameters if name != "self"]
+    return None if set(fields) >= set(named) else list(fields)

@@ -12,7 +12,7 @@ from typing import Any, Final
 import redis
 
 from effectonce.lab.addresses import is_redis
-from effectonce.lab.process_tree import wait_until
+from effectonce.lab.process_tree import is_alive, wait_until
 from effectonce.lab.processes import Process, Worker
 from effectonce.lab.trials.app import Laboratory, open_laboratory
 from effectonce.lab.trials.diary import Moment, now
@@ -194,9 +194,10 @@ class Trial:
         return found[0]
 
     def wait_answer(self, message: str, *, seconds: float = PATIENCE) -> None:
-        """Wait until the caller of *message* has an answer."""
+        """Wait until the caller of *message* has an answer, and a second more: a lock goes after its answer."""
         if message:
             self.wait(lambda: self.state_of(message) in ENDED, f"an answer to {message}", seconds=seconds)
+            self.pause(1)
 
     def state_of(self, message: str) -> str:
         """What the result backend says."""
@@ -273,7 +274,7 @@ class Trial:
         return state
 
     def _moves(self) -> bool:
-        return bool(self.lab.diary.running()) or self._messages() > 0
+        return any(is_alive(each.pid) for each in self.lab.diary.running()) or self._messages() > 0
 
     def _messages(self) -> int:
         """How many messages the broker holds; RabbitMQ does not tell of those that workers have."""
