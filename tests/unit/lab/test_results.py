@@ -130,7 +130,7 @@ def test_the_summary_counts_rows_that_are_right_and_leaves_out_what_was_not_trie
     report = Report.from_json(Report.of(rows).to_json())
     page = rewritten("before\n<!-- lab: summary -->\nold\n<!-- lab: end -->\nafter\n", report)
     assert page.startswith("before\n<!-- lab: summary -->\n| what is made to happen | plain Celery | effectonce |\n")
-    assert "| A process dies (2) | 0 of 1 right | 1 of 1 right |\n<!-- lab: end -->\nafter\n" in page
+    assert "| A process dies (2) | 0 of 1 | 1 of 1 |\n<!-- lab: end -->\nafter\n" in page
     assert rewritten(page, report) == page
 
 

@@ -58,7 +58,7 @@ def _head(first: str, names: list[str]) -> Iterator[str]:
 def _share(rows: list[Mapping[str, Any] | None]) -> str:
     tried = [row for row in rows if row is not None and "words" in row and row["words"] != ["broken"]]
     right = sum(1 for row in tried if row["words"] == ["once"])
-    return f"{right} of {len(tried)} right" if tried else "-"
+    return f"{right} of {len(tried)}" if tried else "-"
 
 
 if __name__ == "__main__":

@@ -169,7 +169,7 @@ def frozen_holder_retries(trial: "Trial") -> None:
     frozen = trial.worker_of(trial.wait_began("order"))
     frozen.pause()
     trial.note("frozen", pid=frozen.pid)
-    trial.wait(lambda: trial.lab.diary.count("acted", "order") > 0, "the takeover", seconds=40)
+    trial.wait_takeover("order")
     frozen.resume()
     trial.rest(calm=3)
 
@@ -182,7 +182,7 @@ def frozen_holder(trial: "Trial") -> None:
     frozen = trial.worker_of(trial.wait_began("order"))
     frozen.pause()
     trial.note("frozen", pid=frozen.pid)
-    trial.wait(lambda: trial.lab.diary.count("acted", "order") > 0, "the takeover", seconds=40)
+    trial.wait_takeover("order")
     frozen.resume()
     trial.rest(calm=3)
 

@@ -193,6 +193,13 @@ class Trial:
         self.wait(acting, f"a body of {intent}")
         return found[0]
 
+    def wait_takeover(self, intent: str) -> None:
+        """Wait until another body of *intent* has acted: ours must, a lock may refuse it for an hour."""
+        acted = wait_until(lambda: self.lab.diary.count("acted", intent) > 0, seconds=PATIENCE if self.is_ours else 20)
+        if self.is_ours and not acted:
+            message = f"a takeover of {intent}"
+            raise NeverHappened(message)
+
     def wait_answer(self, message: str, *, seconds: float = PATIENCE) -> None:
         """Wait until the caller of *message* has an answer, and a second more: a lock goes after its answer."""
         if message:
