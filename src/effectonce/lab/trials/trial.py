@@ -133,7 +133,7 @@ class Trial:
                 still[0] = time.monotonic()
             return self.state_of(message) in ENDED or time.monotonic() - still[0] > GIVE_UP
 
-        self.wait(over, "quiet")
+        wait_until(over, seconds=PATIENCE / 2)  # a dead worker's message stays where it is
 
     def wait_began(self, intent: str) -> Moment:
         """Wait until a body of *intent* runs; answers its beginning."""
