@@ -13,6 +13,7 @@ COMMANDS: Final = {
     "beat": "Say which beat leads, and show ticks.",
     "doctor": "Ask what can duplicate or lose work here.",
     "list": "List entries.",
+    "locks": "List what celery-once and celery-singleton have left.",
     "outbox": "List messages that wait.",
     "prune": "Remove entries whose time is over.",
     "redact": "Take key, arguments and result of a finished effect away.",

@@ -12,6 +12,7 @@ from effectonce.cli import beats, cards, observations, standings, tables
 from effectonce.cli.actions import ACTIONS
 from effectonce.cli.cards import project
 from effectonce.cli.doctor import doctor
+from effectonce.cli.locks import locks
 from effectonce.cli.outbox import outbox, relay
 from effectonce.cli.plainly import as_json, plain_errors
 from effectonce.cli.schema import schema
@@ -44,6 +45,7 @@ def extension_of(app: Any) -> Any:
 
 
 once.add_command(doctor)
+once.add_command(locks)
 once.add_command(relay)
 once.add_command(web)
 once.add_command(outbox)

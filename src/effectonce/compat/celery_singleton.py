@@ -50,9 +50,15 @@ class Config:
         given = self.app.conf.get("singleton_backend_class")
         if given is None or (isinstance(given, str) and given.startswith("celery_singleton.")):
             return None
-        url = self.app.conf.get("singleton_backend_url") or self.app.conf.get("broker_url")
         kind = imported(given) if isinstance(given, str) else given
-        return kind(url, **self.app.conf.get("singleton_backend_kwargs", {}))
+        return kind(self.url, **self.app.conf.get("singleton_backend_kwargs", {}))
+
+    @property
+    def url(self) -> str:
+        """Where celery-singleton keeps its locks: a URL of its own, a Redis of results, or the broker."""
+        results = str(self.app.conf.get("result_backend") or "")
+        fallback = results if results.startswith("redis://") else self.app.conf.get("broker_url")
+        return str(self.app.conf.get("singleton_backend_url") or fallback or "")
 
     @property
     def raise_on_duplicate(self) -> bool:
