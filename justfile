@@ -39,6 +39,7 @@ lock *args:
     "{{ bin }}"/uv pip compile pyproject.toml {{ lockoptions }} {{ args }} --extra test --extra demo --extra cli --extra postgresql --extra mysql --extra django --extra check --extra web --extra metrics --extra otel --extra schema --group dev -o requirements/dev.lock
     "{{ bin }}"/uv pip compile pyproject.toml {{ lockoptions }} {{ args }} --extra demo --extra check --group build -o requirements/demo.lock
     "{{ bin }}"/uv pip compile {{ lockoptions }} {{ args }} --no-deps --group services -o requirements/services.lock
+    "{{ bin }}"/uv pip compile {{ lockoptions }} {{ args }} --group mutants --constraint requirements/dev.lock -o requirements/mutants.lock
 
 # the long tests that `just test` leaves out
 soak *args:
@@ -51,6 +52,10 @@ versions *rows:
 # break the guard in many ways, one after the other, and see that the tests notice; words choose some of them
 mutants *words:
     "{{ bin }}"/python -m tests.mutants {{ words }}
+
+# let mutmut break every line of domain; names with * choose some of them
+mutants-of-domain *names:
+    "{{ bin }}"/python -m tests.mutants.domain {{ names }}
 
 # measure; arguments choose files in bench/
 bench *args:

@@ -13,5 +13,6 @@ ROOT = Path(__file__).parents[2]
 def test_what_a_mutant_changes_stands_there_once(mutant: Mutant) -> None:
     text = (ROOT / "src" / "effectonce" / mutant.file).read_text()
     assert text.count(mutant.old) == 1
-    compile(text.replace(mutant.old, mutant.new), mutant.file, "exec")
+    if mutant.file.endswith(".py"):
+        compile(text.replace(mutant.old, mutant.new), mutant.file, "exec")
     assert all((ROOT / each).exists() for each in mutant.tests if each.startswith("tests/"))

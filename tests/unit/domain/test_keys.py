@@ -206,3 +206,34 @@ def test_an_idempotency_key_is_a_uuid_of_version_8() -> None:
 def test_a_bad_policy_compiles_to_nothing() -> None:
     with pytest.raises(PolicyInvalid):
         source(one_part, Leased("k:{prt}"))
+
+
+def test_a_message_that_cannot_be_named_is_named_by_its_id_whatever_its_policy() -> None:
+    made = source(one_part, Leased("{part}")).key_of_message("id-1")
+    assert made.text == "shop.charge message=id-1"
+    assert (made.namespace, made.generation, made.tick) == ("", None, None)
+    assert made == key_of(source(one_part, Leased(MESSAGE)), 1, headers={"message_id": "id-1"})
+    assert made != source(one_part, Leased("{part}")).key_of_message("id-2")
+    with pytest.raises(KeyInvalid, match="message"):
+        source(one_part, Leased("{part}")).key_of_message("")
+
+
+def test_two_results_of_a_callable_are_two_effects() -> None:
+    made = source(one_part, Leased(lambda part: part))
+    assert len({key_of(made, part).digest for part in (1, 2, "1", ("a", "b"), ("a,b",))}) == 5
+
+
+@pytest.mark.parametrize(
+    ("policy", "headers", "facts"),
+    [
+        (Leased(lambda _: None), {}, {"task": "shop.charge", "part": "key", "reason": "it is empty"}),
+        (Leased("{part}"), {"at_call": "x"}, {"task": "shop.charge", "part": "effect_key"}),
+        (Leased(), {"at_call": ""}, {"task": "shop.charge", "part": "effect_key"}),
+    ],
+)
+def test_a_refused_key_is_told_with_its_task_and_its_part(
+    policy: Leased, headers: dict[str, Any], facts: dict[str, Any]
+) -> None:
+    with pytest.raises(KeyInvalid) as raised:
+        key_of(source(one_part, policy), 1, headers=headers)
+    assert facts.items() <= raised.value.facts.items()

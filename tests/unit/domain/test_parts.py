@@ -226,3 +226,18 @@ def test_looking_into_an_argument_does_not_change_it() -> None:
     with pytest.raises(KeyInvalid):
         key_for("k:{part[a]}", value)
     assert value == {}
+
+
+class Instant(datetime):
+    """As libraries for dates make them."""
+
+
+def test_a_date_of_a_class_of_its_own_is_the_same_instant_in_each_of_its_parts() -> None:
+    moment = datetime(2026, 11, 5, 1, 30, 17, 250, tzinfo=timezone(timedelta(hours=2)))
+    whole = key_for("k:{part}", moment)
+    assert key_for("k:{part}", Instant.fromisoformat(moment.isoformat())) == whole
+    units = ("days", "hours", "minutes", "seconds", "microseconds")
+    others = {
+        key_for("k:{part}", Instant.fromisoformat((moment + timedelta(**{unit: 1})).isoformat())) for unit in units
+    }
+    assert len({key.digest for key in others} | {whole.digest}) == 6

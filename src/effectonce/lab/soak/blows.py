@@ -12,6 +12,7 @@ from effectonce.lab.charges import DatabaseError
 from effectonce.lab.journal import Death, Fact
 from effectonce.lab.processes import ProcessFailed, Worker
 from effectonce.lab.proxy import Fault, Proxy
+from effectonce.lab.servers.faults import ServiceFailed
 from effectonce.lab.servers.server import Server
 from effectonce.lab.soak.plan import Blow, Strike
 from effectonce.lab.soak.system import Ground
@@ -156,7 +157,7 @@ class Blows:
         if server is None or not server.is_running:
             return False
         server.kill()
-        return self._for(AWAY, server.start)
+        return self._for(AWAY, lambda: _bring_back(server))
 
     def _hold_file(self) -> bool:
         if self._ground.judge is None:
@@ -176,3 +177,12 @@ class Blows:
 def _wake(worker: Worker) -> None:
     if worker.is_running:
         worker.resume()
+
+
+def _bring_back(server: Server) -> None:
+    """Start a killed server; once more where a busy machine did not let it answer in time."""
+    with suppress(ServiceFailed):
+        server.start()
+        return
+    server.kill()
+    server.start()
