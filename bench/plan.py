@@ -11,7 +11,7 @@ import json
 import math
 import os
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bench.report import RESULTS, progress, write
@@ -62,7 +62,7 @@ def _found(rows: Sequence[dict[str, Any]], **wanted: Any) -> dict[str, Any]:
     return next(row for row in rows if all(row.get(name) == value for name, value in wanted.items()))
 
 
-def plan(rate: int, measured: dict[str, float]) -> dict[str, float]:
+def plan(rate: int, measured: Mapping[str, float]) -> dict[str, float]:
     """Servers, log and room for *rate* effects a second; each server as the measured one."""
     entries = rate * DAY * KEPT_DAYS
     return {

@@ -65,7 +65,7 @@ def interleaved(sides: Mapping[str, Callable[[], float]], *, rounds: int, say: s
     """Measure each side in the order A B ... B A, *rounds* times; what disturbs the machine disturbs all alike."""
     taken: dict[str, list[float]] = {name: [] for name in sides}
     for nth in range(rounds):
-        for name in [*sides, *reversed(sides)]:
+        for name in [*sides, *reversed(list(sides))]:
             taken[name].append(sides[name]())
         progress(f"{say} round {nth + 1} of {rounds}")
     return taken

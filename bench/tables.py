@@ -24,11 +24,10 @@ def _rows(results: Results, name: str, **wanted: Any) -> list[dict[str, Any]]:
 
 def _machines(results: Results) -> list[str]:
     rows = []
-    for name in ("costs", "raw", "rivals", "growth", "mapping", "overhead", "outbox", "pruning", "beat", "failover"):
+    for name in ("costs", "raw", "rivals", "growth", "mapping"):
         if name in results:
-            machine = results[name].get("machine", {})
-            load = machine.get("load_after", ["not noted"])[0]
-            rows.append([name, results[name].get("at", "before this was noted")[:16], machine.get("cores", "?"), load])
+            machine = results[name]["machine"]
+            rows.append([name, results[name]["at"][:16], machine["cores"], machine["load_after"][0]])
     return _table(["benchmark", "when (UTC)", "cores", "load of the machine at its end"], rows)
 
 
