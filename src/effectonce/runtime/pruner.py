@@ -1,7 +1,8 @@
 """The pruner: takes away entries whose time is over, a small batch after the other.
 
 A pass goes through a ledger in the order of the primary key; each batch is a short transaction, and after each the
-pruner pauses as long as the batch took, so it never has more than half of one connection's time. One process prunes at
+pruner pauses three times as long as the batch took, so it never has more than a quarter of one connection's time. One
+process prunes at
 a time: it holds a claim of its own in the ledger, which ends by itself when that process dies. What is claimed, held or
 has a message waiting is never taken away.
 """
@@ -17,8 +18,11 @@ from effectonce.errors import SchemaMissing
 from effectonce.events import Emit, Event, Name
 from effectonce.ports import LedgerStore, Pruned, Renewal, Sleep, history_of
 
-BATCH: Final = 2000
-"""Entries that one batch looks at."""
+BATCH: Final = 500
+"""Entries that one batch looks at. What it removes lies all over the table: a large one writes much at once."""
+
+PAUSE: Final = 3.0
+"""How long it pauses after a batch, in lengths of the batch."""
 
 TERM: Final = 60.0
 """Seconds that a process leads without renewal; a batch takes far less."""
@@ -87,7 +91,7 @@ class Pruner:
             if not goes_on():
                 return removed
             if after is not None:
-                self._sleep(self._clock() - began)
+                self._sleep(PAUSE * (self._clock() - began))
         return removed
 
     def _leads(self, granted: Granted) -> bool:

@@ -118,3 +118,13 @@ def test_the_loop_of_a_worker_tells_what_went(ledger: SqlLedger) -> None:
     assert loop.step() is False
     loop.step()
     assert told == [("entries.pruned", 3)]
+
+
+def test_it_has_a_quarter_of_one_connections_time_at_most(ledger: SqlLedger, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After each batch but the last it pauses three times as long as that one took."""
+    monkeypatch.setattr(pruning, "BATCH", 4)
+    over(ledger, 9)
+    instants = iter(float(second) for second in range(100))
+    slept: list[float] = []
+    assert Pruner(ledger, sleep=slept.append, clock=lambda: next(instants)).prune() == 9
+    assert set(slept) == {3.0}
