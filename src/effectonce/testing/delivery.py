@@ -8,10 +8,11 @@ is short, so that it is soon known to be gone.
 import threading
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any, Final
 
+from effectonce.errors import EffectOnceError
 from effectonce.testing.attempts import Attempt, current_attempt, run
 from effectonce.testing.libraries import loaded
 
@@ -45,6 +46,17 @@ class Call:
         """Whether a second message with the same arguments is the same intent: not where a policy names no key."""
         policy = getattr(self._task, "once", None)
         return policy is None or isinstance(getattr(policy, "key", ""), str) or callable(getattr(policy, "key", ""))
+
+    def prepare(self) -> None:
+        """Let ledgers make their tables that make them by themselves: putting the database back would take them away.
+
+        One that does not answer is told of by the first delivery.
+        """
+        extension = getattr(getattr(self._task, "app", None), "effectonce", None)
+        if extension is not None and getattr(self._task, "once", None) is not None:
+            with suppress(EffectOnceError):
+                for ledger in extension.ledgers:
+                    ledger.read(bytes(16))
 
     def deliver(self, attempt: Attempt, message: str) -> Attempt:
         """One delivery of a message with this id."""

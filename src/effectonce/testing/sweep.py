@@ -57,6 +57,7 @@ class Sweep:
 
     def prove(self) -> Proof:
         """Carry out all trials; raises NotOnce with what was found, or what the body itself raises in a clean run."""
+        self._call.prepare()
         with ExitStack() as stack:
             stack.enter_context(short_leases())
             stack.enter_context(self._leftovers)
