@@ -175,7 +175,7 @@ class EffectHeld(EffectOnceError):
 
     code = "effect-held"
     message = "task '{task}': the effect '{key}' is held as {state} since {since}; it was not run"
-    hint = "look at it with: celery -A proj once show '{key}'"
+    hint = "its message is kept; what is known and how to settle or rerun it: celery -A proj once show '{key}'"
 
 
 class FenceRefused(EffectOnceError):
@@ -215,7 +215,7 @@ class SettledAsFailed(EffectOnceError):
 
     code = "settled-as-failed"
     message = "a person has settled the effect '{key}' as failed: {reason}"
-    hint = "`celery -A proj once reopen` lets it run again"
+    hint = "to let it run again: celery -A proj once reopen '{key}'"
 
 
 class LedgerUnavailable(EffectOnceError):
@@ -231,7 +231,7 @@ class SchemaMissing(LedgerUnavailable):
 
     code = "schema-missing"
     message = "the ledger at {ledger} has no usable tables: {reason}"
-    hint = "create them with: celery -A proj once schema create"
+    hint = "create them with: celery -A proj once schema create (or, if they are older, schema upgrade); nothing ran"
 
 
 class LedgerUnsuitable(EffectOnceError):
