@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,11 +18,14 @@ from effectonce.lab.soak.plan import ALL, System
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Where the soak has its folders; nothing may be left in it."""
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    yield
-    assert list(tmp_path.iterdir()) == []
+def folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Where soaks have their folders, readable for PostgreSQL's account; nothing may be left in it."""
+    with tempfile.TemporaryDirectory(prefix="effectonce-soaks-") as name:
+        folder = Path(name)
+        folder.chmod(0o711)
+        monkeypatch.setattr("tempfile.tempdir", name)
+        yield folder
+        assert [each for each in folder.iterdir() if not each.name.startswith("effectonce-found-")] == []
 
 
 def test_a_short_soak_doubles_nothing_loses_nothing_and_leaves_nothing() -> None:
@@ -51,18 +55,18 @@ def test_without_a_guard_the_judge_finds_doubles() -> None:
     assert soaked.bound is None
 
 
-def test_a_soak_that_is_stopped_leaves_nothing(tmp_path: Path) -> None:
+def test_a_soak_that_is_stopped_leaves_nothing(folder: Path) -> None:
     program = Path(sys.executable).with_name("effectonce")
     with subprocess.Popen(
         [program, "lab", "--soak", "5"],
-        env={**os.environ, "TMPDIR": str(tmp_path)},
+        env={**os.environ, "TMPDIR": str(folder)},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
     ) as run:
         assert run.stdout
         assert "round 1" in run.stdout.readline()
-        assert wait_until(lambda: bool(list(tmp_path.glob("*/*/log"))), seconds=60), "a server has started"
+        assert wait_until(lambda: bool(list(folder.glob("*/*/log"))), seconds=60), "a server has started"
         tree = descendants(run.pid)
         run.send_signal(signal.SIGINT)
         told = run.stdout.read()
