@@ -84,7 +84,7 @@ class MariaDB(Server):
         """Log in; a server that still recovers refuses."""
         try:
             self._connect().close()
-        except pymysql.err.OperationalError:
+        except pymysql.OperationalError:  # `pymysql.err` is another module once Django has taken it for MySQLdb
             return False
         return True
 
