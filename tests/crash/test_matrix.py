@@ -49,7 +49,6 @@ ORDINARY = [
     ("redis+redis", "mail", "prefork"),
     ("amqp+postgresql", "mail", "threads"),
     ("amqp+mariadb", "charge", "prefork"),
-    ("redis+sqlite", "mail", "prefork"),
 ]
 LEDGERS = ("postgresql", "mariadb", "sqlite", "redis", "sentinel", "cluster")
 PAIRS = [f"{broker}+{ledger}" for broker in ("redis", "amqp") for ledger in LEDGERS]

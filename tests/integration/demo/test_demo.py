@@ -153,6 +153,7 @@ def test_a_demo_on_given_servers_leaves_nothing_in_them(run: Starter, redis_url:
     assert password is None or str(password) not in demo.text
 
 
+@pytest.mark.soak
 def test_a_demo_runs_on_rabbitmq_and_keeps_a_file_that_was_named(run: Starter, amqp_url: str, tmp_path: Path) -> None:
     file = tmp_path / "kept.db"
     demo = run(*FEW, "--broker", amqp_url, "--ledger", f"sqlite:///{file}")
