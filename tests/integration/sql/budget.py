@@ -77,7 +77,7 @@ class Budget:
     def prepare(self, name: str, number: int | None = None) -> Callable[[], None]:
         """One message of a task, ready to be traced; *number* is its key, a new one unless given."""
         task = self.app.tasks[name]
-        arguments = (uuid.uuid4().int % 2**31 if number is None else number, 1)
+        arguments = (uuid.uuid4().int % 2**60 if number is None else number, 1)
         request = _request(name, arguments)
         if name == "twin":
             guarded = self.app.tasks["guarded"]
@@ -90,7 +90,7 @@ class Budget:
 
         def trace() -> None:
             state = tracer(request["id"], arguments, {}, request).info
-            assert state is None, state
+            assert state is None, (state.state, state.retval)
 
         return trace
 
