@@ -20,11 +20,11 @@ def descendants(pid: int) -> list[int]:
     for child, parent in _parents():
         families.setdefault(parent, []).append(child)
     found: list[int] = []
-    todo = [pid]
-    while todo:
-        below = families.get(todo.pop(), [])
+    parents = [pid]
+    while parents:
+        below = families.get(parents.pop(), [])
         found += below
-        todo += below
+        parents += below
     return found
 
 

@@ -166,11 +166,7 @@ def frozen_holder_retries(trial: "Trial") -> None:
     """A worker is frozen for longer than its lease; another one takes over; the first one wakes up and retries."""
     trial.begin(workers=2, pool=1, visibility=VISIBILITY, lease=2.0)
     trial.send("hold_then_retry", "order", 1.5)
-    frozen = trial.worker_of(trial.wait_began("order"))
-    frozen.pause()
-    trial.note("frozen", pid=frozen.pid)
-    trial.wait_takeover("order")
-    frozen.resume()
+    _freeze_until_taken_over(trial)
     trial.rest(calm=3)
 
 
@@ -179,11 +175,7 @@ def frozen_holder(trial: "Trial") -> None:
     """A worker is frozen (SIGSTOP) for longer than its lease; another one takes over; the first one wakes up."""
     trial.begin(workers=2, pool=1, visibility=VISIBILITY, lease=2.0)
     trial.send("hold", "order", 1.5)
-    frozen = trial.worker_of(trial.wait_began("order"))
-    frozen.pause()
-    trial.note("frozen", pid=frozen.pid)
-    trial.wait_takeover("order")
-    frozen.resume()
+    _freeze_until_taken_over(trial)
     trial.rest(calm=3)
 
 
@@ -197,3 +189,12 @@ def busy_copy_outlives_its_holder(trial: "Trial") -> None:
     trial.wait(lambda: trial.lab.diary.count("delivered", "order") > 1, "a second delivery")
     trial.kill_worker(holder)
     trial.rest(calm=3, seconds=60)
+
+
+def _freeze_until_taken_over(trial: "Trial") -> None:
+    """Stop the worker that began (SIGSTOP), and let it go on when another one has begun."""
+    frozen = trial.worker_of(trial.wait_began("order"))
+    frozen.pause()
+    trial.note("frozen", pid=frozen.pid)
+    trial.wait_takeover("order")
+    frozen.resume()
